@@ -1,0 +1,356 @@
+"""Frozen value types that every room of semcache shares.
+
+No behaviour beyond small properties; nothing here knows HTTP, Redis, FAISS or a model.
+Times are Unix seconds (float), durations are seconds, similarities are cosines in [-1, 1]
+where higher is stricter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NewType
+
+import numpy as np
+from numpy.typing import NDArray
+
+TenantId = NewType("TenantId", str)
+EntryId = NewType("EntryId", str)
+EncoderId = NewType("EncoderId", str)
+"""Generation of an encoder: model, weights, dimension, normalisation and text template in one word."""
+ExactKey = NewType("ExactKey", str)
+"""Hex digest of namespace and canonical last user text: the exact tier."""
+
+Vector = NDArray[np.float32]
+"""float32 [d], unit length."""
+
+JsonObject = Mapping[str, Any]
+"""A parsed JSON object as it came over the wire."""
+
+
+class Mode(StrEnum):
+    """What a policy (or a client, which can only tighten) lets the cache do."""
+
+    OFF = "off"
+    SHADOW = "shadow"
+    EXACT = "exact"
+    SEMANTIC = "semantic"
+
+
+class Scope(StrEnum):
+    """Who inside a tenant may share an entry; `public` crosses tenants and needs a human."""
+
+    USER = "user"
+    TENANT = "tenant"
+    PUBLIC = "public"
+
+
+class ReviewStatus(StrEnum):
+    """What a human has said about an entry."""
+
+    UNREVIEWED = "unreviewed"
+    APPROVED = "approved"
+    EDITED = "edited"
+    REJECTED = "rejected"
+
+    @property
+    def is_verified(self) -> bool:
+        """True when a human vouches for the answer."""
+        return self in (ReviewStatus.APPROVED, ReviewStatus.EDITED)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as authentication decided it; nothing a client merely claims.
+
+    `principal` is the digest of a passed-through bearer ("" for configured keys and anonymous
+    loopback callers); entries of different principals never mix. `authorization` is the
+    header value to send upstream when the client's own key passes through.
+    """
+
+    tenant: TenantId
+    principal: str = ""
+    key_name: str = ""
+    authorization: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Directives:
+    """What the client asked of the cache (headers, and LiteLLM's `cache` body object).
+
+    All of it can only tighten the policy: shorter lives, stricter thresholds, narrower scopes.
+    """
+
+    no_read: bool = False
+    no_store: bool = False
+    max_age: float | None = None
+    only_if_cached: bool = False
+    mode: str = "auto"
+    ttl: float | None = None
+    threshold: float | None = None
+    namespace: str = ""
+    user: str = ""
+    domain: str = ""
+    tags: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One chat request, normalised from its dialect.
+
+    `body` is what goes upstream (our own `cache` object already removed). `prompt` is the text
+    of the last message when that is a user's text, else None: then only the exact tier applies.
+    `exact_only` and `uncacheable` name the feature that closes the semantic tier or the whole
+    cache ("tools", "n", "seed", "images", ...), or are None.
+    """
+
+    dialect: str
+    path: str
+    body: JsonObject
+    model: str
+    stream: bool
+    include_usage: bool
+    prompt: str | None
+    system: str
+    user_turns: int
+    message_count: int
+    temperature: float | None
+    end_user: str
+    exact_only: str | None = None
+    uncacheable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """Everything that must be equal before similarity counts.
+
+    `digest` is the hex SHA-256 over tenant, scope, principal, effective model, system prompt,
+    history, tools, sampling and every unknown field, length-prefixed. The encoder is not part
+    of it: exact hits survive a change of encoder, vectors carry their `EncoderId` themselves.
+    """
+
+    tenant: TenantId
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """One text as the encoder sees it: `vector` float32 [d] unit length, and whose it is."""
+
+    vector: Vector
+    encoder: EncoderId
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entry near the asked text; `cosine` is raw, on the encoder's own scale, in [-1, 1]."""
+
+    entry_id: EntryId
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the upstream billed them; `cached_tokens` is the part of the prompt it had cached."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole, successful answer.
+
+    `body` is the canonical JSON of the protocol's answer object without its `id` and `created`.
+    `chunks` holds the stream's own chunk objects (JSON array, same omissions) when putting them
+    together lost something; such an answer is replayed to streams only, and `body` is then
+    informative.
+    """
+
+    body: bytes
+    usage: Usage | None
+    chunks: bytes | None = None
+    has_tool_calls: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return len(self.body) + (len(self.chunks) if self.chunks else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Epochs:
+    """Invalidation counters an entry was born under: tenant, namespace, model and each tag.
+
+    An entry whose counters differ from the store's present ones is dead, whatever its age.
+    Keys are `""` (tenant), `"ns:<digest>"`, `"model:<name>"`, `"tag:<tag>"`; absent means 0.
+    """
+
+    values: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored answer with everything needed to decide whether it may be served.
+
+    `prompt` is the last user text as asked. `embedding` is None when the text was never
+    encoded or may not be matched semantically (too long for the encoder, exact-only request).
+    """
+
+    id: EntryId
+    tenant: TenantId
+    namespace: str
+    key: ExactKey
+    domain: str
+    model: str
+    prompt: str
+    completion: Completion
+    created_at: float
+    expires_at: float
+    embedding: Embedding | None = None
+    tags: tuple[str, ...] = ()
+    status: ReviewStatus = ReviewStatus.UNREVIEWED
+    version: int = 1
+    epochs: Epochs = field(default_factory=Epochs)
+
+    def age(self, now: float) -> float:
+        """Seconds since the answer was produced; never negative, whatever the clock did."""
+        return max(0.0, now - self.created_at)
+
+    def is_fresh(self, now: float) -> bool:
+        """True while the lifetime its policy gave it has not run out."""
+        return now < self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    """Which deterministic vetoes apply after a vector match; a domain switches each one."""
+
+    numbers: bool = True
+    units: bool = True
+    dates: bool = True
+    negation: bool = True
+    names: bool = True
+    language: bool = True
+    order: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CachePolicy:
+    """What the rules say for one request: a tenant's domain after every tightening.
+
+    Thresholds are on the reference scale (see glossary). `draft_threshold` equal to
+    `threshold` means no draft band. `encoder_thresholds` replaces them for an encoder that has
+    no calibration table: pairs of encoder name and raw cosine.
+    """
+
+    tenant: TenantId
+    domain: str
+    mode: Mode
+    threshold: float
+    verified_threshold: float
+    draft_threshold: float
+    scope: Scope
+    ttl: float
+    ttl_jitter: float
+    gate: GateRules
+    max_age: float | None = None
+    max_temperature: float = 0.3
+    allow_default_temperature: bool = True
+    max_user_turns: int = 1
+    allow_tools: bool = True
+    store: bool = True
+    max_entry_bytes: int = 1 << 20
+    usage_on_hit: str = "zero"
+    neighbours: int = 8
+    generation: str = ""
+    encoder_thresholds: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """The cache has no part in this request; `reason` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Serve `entry`. `similarity` is on the reference scale, 1.0 for an exact hit."""
+
+    entry: Entry
+    exact: bool
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`entry` is close but not safe: a model may revise it. `reasons` are the vetoes, if any."""
+
+    entry: Entry
+    similarity: float
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Nothing stored may be reused; `reason` names the nearest obstacle, `vetoes` the gate's words."""
+
+    reason: str
+    vetoes: tuple[str, ...] = ()
+    similarity: float | None = None
+
+
+Decision = Bypass | Hit | Draft | Miss
+
+
+class Outcome(StrEnum):
+    """One word a request, for dashboards."""
+
+    EXACT = "exact"
+    SEMANTIC = "semantic"
+    DRAFT = "draft"
+    MISS = "miss"
+    BYPASS = "bypass"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """The one fact a request leaves behind; logs, metrics and reports are views of it.
+
+    Holds no prompt text. `overhead` is the time spent in semcache itself before the first
+    upstream byte was asked for (or before the hit was written), in seconds.
+    """
+
+    request_id: str
+    at: float
+    tenant: str
+    domain: str
+    route: str
+    model: str
+    stream: bool
+    outcome: Outcome
+    reason: str
+    status: int
+    duration: float
+    overhead: float
+    similarity: float | None = None
+    entry_id: str = ""
+    vetoes: tuple[str, ...] = ()
+    stored: bool = False
+    collapsed: bool = False
+    shadow: str = ""
+    usage: Usage | None = None
+    saved: Usage | None = None
+    faults: tuple[str, ...] = ()
+    key_name: str = ""
+    labels: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,309 @@
+"""The doors to the outside: one Protocol a dependency, each with a contract suite in tests/contracts.
+
+Implementations raise only the named errors of `semcache.errors`; every other exception is a
+defect. All of them are safe to use from one event loop; none blocks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from semcache.core import (
+    Embedding,
+    EncoderId,
+    Entry,
+    EntryId,
+    Epochs,
+    ExactKey,
+    JsonObject,
+    Namespace,
+    Neighbour,
+    RequestRecord,
+    TenantId,
+)
+
+
+class Clock(Protocol):
+    """Time as an argument."""
+
+    def now(self) -> float:
+        """Give the Unix time in seconds (may jump)."""
+        ...
+
+    def monotonic(self) -> float:
+        """Give seconds that never go back (for durations)."""
+        ...
+
+
+class Encoder(Protocol):
+    """Text to unit vectors; may route by script to several models inside."""
+
+    async def encode(self, text: str) -> Embedding:
+        """Embed one text: float32 [d], unit length, finite.
+
+        Raises:
+            EncoderError: failed, late (own deadline), busy, or a refusal (`too_long`,
+                `unknown_script`, `empty`).
+        """
+        ...
+
+    def to_reference(self, encoder: EncoderId, cosine: float) -> float | None:
+        """Map a raw cosine of `encoder` to the reference scale; None without a calibration table."""
+        ...
+
+    def name_of(self, encoder: EncoderId) -> str:
+        """Give the short model name that policies use for explicit thresholds."""
+        ...
+
+    def generations(self) -> frozenset[EncoderId]:
+        """Give the generations in service; vectors of any other are never indexed or compared."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours inside one namespace. Derived data: the store can always rebuild it."""
+
+    def count(self, namespace: Namespace) -> int:
+        """Give the number of live vectors of the namespace over all encoders; O(1), never blocks."""
+        ...
+
+    async def search(self, namespace: Namespace, embedding: Embedding, k: int) -> list[Neighbour]:
+        """Find the k nearest by cosine, best first; same namespace and same encoder only.
+
+        Raises:
+            IndexFault: the search could not be made.
+        """
+        ...
+
+    async def add(self, namespace: Namespace, entry_id: EntryId, embedding: Embedding) -> None:
+        """Add or replace the vector of an entry. Idempotent.
+
+        Raises:
+            IndexFault: not finite, not unit length, other dimension than its encoder's.
+        """
+        ...
+
+    async def remove(self, entry_ids: Sequence[EntryId]) -> int:
+        """Remove vectors; unknown ids are no error. Gives how many were there."""
+        ...
+
+    async def clear(self) -> None:
+        """Forget everything (before a rebuild)."""
+        ...
+
+    def sizes(self) -> tuple[int, int]:
+        """Give (vectors, namespaces) for the gauges."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPut:
+    """An entry was stored or changed by some process."""
+
+    tenant: TenantId
+    entry_id: EntryId
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesDeleted:
+    """Entries are gone for good."""
+
+    tenant: TenantId
+    entry_ids: tuple[EntryId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochBumped:
+    """Everything of `tenant` born under an older count of `key` is dead (see `core.Epochs`)."""
+
+    tenant: TenantId
+    key: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReset:
+    """The store is not the one followed so far (flushed, restored, trimmed): rebuild everything."""
+
+
+Change = EntryPut | EntriesDeleted | EpochBumped | StoreReset
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which entries of one tenant: all given fields must match; no field means all of the tenant."""
+
+    tenant: TenantId
+    ids: tuple[EntryId, ...] = ()
+    tag: str = ""
+    namespace: str = ""
+    model: str = ""
+
+
+class EntryStore(Protocol):
+    """Entries, flags and epochs: the only owner of the truth."""
+
+    async def get_exact(self, tenant: TenantId, key: ExactKey) -> Entry | None:
+        """Give the live entry of an exact key: not expired, not rejected, epochs equal to the present.
+
+        Raises:
+            StoreError: unreachable, late or corrupt (the corrupt value is dropped).
+        """
+        ...
+
+    async def get_many(self, tenant: TenantId, ids: Sequence[EntryId]) -> list[Entry | None]:
+        """Give live entries by id, in order; None for those that are gone, dead or another tenant's.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        ...
+
+    async def epochs(self, tenant: TenantId, keys: Sequence[str]) -> Epochs:
+        """Give the present invalidation counters; an entry is born under them.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        ...
+
+    async def put(self, entry: Entry) -> bool:
+        """Store and announce an entry; False when an invalidation since `entry.epochs` forbids it.
+
+        Atomic: entry, exact key, membership sets and announcement, all or none. Idempotent by
+        id; a newer entry of one exact key replaces the older. A human-verified entry is never
+        replaced by an unverified one.
+
+        Raises:
+            StoreError: unreachable, late, read-only or full.
+        """
+        ...
+
+    async def delete(self, selector: Selector) -> int:
+        """Invalidate what the selector names, durably and for every process; gives how many.
+
+        By id: the entries are removed. By tag, namespace, model or tenant: the epoch is bumped
+        (nothing born before comes back) and the entries are removed.
+
+        Raises:
+            StoreError: unreachable, late or read-only.
+        """
+        ...
+
+    def scan(self, tenant: TenantId | None = None) -> AsyncIterator[Entry]:
+        """Yield all live entries (of one tenant), in no order, in batches behind the scenes.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        ...
+
+    def changes(self) -> AsyncIterator[Change | None]:
+        """Follow the change stream from now on; yields None at least every half second while idle.
+
+        The first item is always `StoreReset` (the follower builds its state by `scan` after
+        it). A None or a change proves that the store was reachable a moment ago.
+
+        Raises:
+            StoreError: the connection is lost; call again to resume (begins with StoreReset).
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Prove the store answers and takes writes.
+
+        Raises:
+            StoreError: it does not.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamCall:
+    """One HTTP request to an upstream. `path` begins with a slash and follows the base URL."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes | AsyncIterator[bytes]
+    query: bytes = b""
+
+
+class UpstreamReply(Protocol):
+    """A reply whose head has come; the body streams."""
+
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Sequence[tuple[bytes, bytes]]:
+        """Raw header pairs as received, content-encoding included."""
+        ...
+
+    def body(self) -> AsyncIterator[bytes]:
+        """Stream the raw (still encoded) body once.
+
+        Raises:
+            UpstreamError: cut, stalled (idle timeout), or otherwise broken.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give the connection up. Idempotent; cancels a body that is not read to its end."""
+        ...
+
+
+class Generator(Protocol):
+    """Something that answers: an upstream API, or the local engine."""
+
+    @property
+    def name(self) -> str:
+        """Name from the configuration."""
+        ...
+
+    async def open(self, call: UpstreamCall) -> UpstreamReply:
+        """Send a call and wait for the reply's head.
+
+        Raises:
+            UpstreamError: unreachable or late.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections. Idempotent."""
+        ...
+
+
+class RecordSink(Protocol):
+    """Where request records go; never blocks, drops and counts when full."""
+
+    def emit(self, record: RequestRecord) -> None:
+        """Take one record."""
+        ...
+
+
+__all__ = [
+    "Change",
+    "Clock",
+    "Encoder",
+    "EntriesDeleted",
+    "EntryPut",
+    "EntryStore",
+    "EpochBumped",
+    "Generator",
+    "JsonObject",
+    "RecordSink",
+    "Selector",
+    "StoreReset",
+    "UpstreamCall",
+    "UpstreamReply",
+    "VectorIndex",
+]

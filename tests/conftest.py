@@ -1,0 +1,29 @@
+"""Fixtures that every test shares, and the two markers for heavy runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the heavy tests too")
+
+
+def has_cuda() -> bool:
+    return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    gpu = has_cuda()
+    for item in items:
+        if "gpu" in item.keywords and not gpu:
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+        if "slow" in item.keywords and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="heavy: run with --slow"))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
