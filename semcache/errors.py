@@ -5,7 +5,7 @@
     ├── PolicyError     a policy file or the configuration is wrong; says file and line
     ├── UpstreamError   the upstream could not be reached or broke its promise (502, 504)
     ├── StoreError      Redis failed, was late, or answered nonsense  ┐ counted, and the
-    ├── IndexFault      the vector index failed                       ├ request goes on
+    ├── VectorIndexError the vector index failed                       ├ request goes on
     ├── EncoderError    the encoder failed, was late, or refused      ┘ as a miss
     └── EngineError     the local engine could not serve
 
@@ -78,7 +78,7 @@ class StoreError(SemcacheError):
         self.kind = kind
 
 
-class IndexFault(SemcacheError):
+class VectorIndexError(SemcacheError):
     """The vector index failed; `kind` is a short word for the metric."""
 
     code = "index_error"

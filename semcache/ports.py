@@ -73,7 +73,7 @@ class VectorIndex(Protocol):
         """Find the k nearest by cosine, best first; same namespace and same encoder only.
 
         Raises:
-            IndexFault: the search could not be made.
+            VectorIndexError: the search could not be made.
         """
         ...
 
@@ -81,7 +81,7 @@ class VectorIndex(Protocol):
         """Add or replace the vector of an entry. Idempotent.
 
         Raises:
-            IndexFault: not finite, not unit length, other dimension than its encoder's.
+            VectorIndexError: not finite, not unit length, other dimension than its encoder's.
         """
         ...
 
