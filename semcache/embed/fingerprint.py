@@ -1,0 +1,143 @@
+"""Namespace and exact key of a request: identity by exclusion.
+
+Every field of the request takes part unless it stands on the short list of fields that cannot
+change the answer. Fields nobody has heard of count. Parts are length-prefixed before they are
+hashed (SHA-256), so no value can pretend to be its neighbour. Knows nothing of Redis or FAISS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from semcache.core import ChatRequest, ExactKey, Namespace, TenantId
+from semcache.embed.canonical import canonical_text
+
+IRRELEVANT_FIELDS = frozenset(
+    {
+        "stream",
+        "stream_options",
+        "metadata",
+        "store",
+        "service_tier",
+        "user",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "cache_salt",
+        "messages",
+        "model",
+    }
+)
+"""Fields that do not change the answer; `messages` and `model` enter by their own way."""
+
+_DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto", "temperature": None}
+"""Values that mean the same as the absent field. An absent temperature is the provider's choice,
+so only null equals it."""
+
+_FORMAT = b"semcache-namespace-2"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What separates callers before the request itself is looked at.
+
+    `owner` is the principal or the user within the tenant, as the scope demands; `extra` the
+    client's own namespace; `upstream` who will answer; `headers` request headers that change
+    answers (beta flags, language), as sorted pairs.
+    """
+
+    tenant: TenantId
+    scope: str
+    owner: str
+    extra: str
+    upstream: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def namespace_of(request: ChatRequest, partition: Partition) -> Namespace:
+    """Give the namespace: equal exactly when the two requests differ in nothing but the last user text."""
+    digest = hashlib.sha256()
+    parts: list[bytes] = [
+        _FORMAT,
+        partition.tenant.encode(),
+        partition.scope.encode(),
+        partition.owner.encode(),
+        partition.extra.encode(),
+        partition.upstream.encode(),
+        request.dialect.encode(),
+        request.model.encode("utf-8", "surrogatepass"),
+        _dump(partition.headers),
+        _dump(_parameters(request)),
+        _dump(_context(request)),
+    ]
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return Namespace(partition.tenant, digest.hexdigest())
+
+
+def exact_key(namespace: Namespace, request: ChatRequest) -> ExactKey:
+    """Give the exact key: the namespace and the canonical last user text."""
+    digest = hashlib.sha256(bytes.fromhex(namespace.digest))
+    if request.prompt is not None:
+        digest.update(canonical_text(request.prompt).encode())
+    return ExactKey(digest.hexdigest())
+
+
+def _parameters(request: ChatRequest) -> dict[str, Any]:
+    """Every field that counts, numbers in one spelling, nulls and written-out defaults left away."""
+    out: dict[str, Any] = {}
+    for name, value in request.body.items():
+        if name in IRRELEVANT_FIELDS or value is None:
+            continue
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if name in _DEFAULTS and value == _DEFAULTS[name] and not isinstance(value, bool):
+            continue
+        out[name] = value
+    return out
+
+
+def _context(request: ChatRequest) -> list[Any]:
+    """All messages; the last user text is replaced by a mark when it is matched by meaning."""
+    messages: Sequence[Any] = request.body["messages"]
+    if request.prompt is None:
+        return [_message(message) for message in messages]
+    last = dict(messages[-1])
+    content = last["content"]
+    last["content"] = {"text_parts": len(content) if isinstance(content, list) else 1}
+    return [*(_message(message) for message in messages[:-1]), last]
+
+
+def _message(message: Any) -> Any:
+    """One message with its text in canonical spelling; a lone text part equals the plain string."""
+    if not isinstance(message, dict):
+        return message
+    out = {name: value for name, value in message.items() if value is not None and name != "cache_control"}
+    content = out.get("content")
+    if isinstance(content, list):
+        parts = [_part(part) for part in content]
+        out["content"] = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
+    elif isinstance(content, str):
+        out["content"] = canonical_text(content)
+    return out
+
+
+def _part(part: Any) -> Any:
+    """One content part: text as a canonical string, anything else as it is (URLs and data in full)."""
+    if isinstance(part, dict):
+        part = {name: value for name, value in part.items() if name != "cache_control"}
+        if part.keys() == {"type", "text"} and part["type"] == "text" and isinstance(part["text"], str):
+            return canonical_text(part["text"])
+    return part
+
+
+def _dump(value: Any) -> bytes:
+    """Canonical JSON: sorted keys, arrays in order, the same bytes in every process."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS)

@@ -1,0 +1,129 @@
+"""Reading a request body from ASGI with a limit and a deadline, and parsing it as JSON.
+
+Reads at most the limit; a length that lies is found out. Knows nothing of chat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import orjson
+
+from semcache.errors import RequestError
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+class ClientGone(Exception):  # noqa: N818 - an event of the connection, not a fault
+    """The client hung up before its request was whole."""
+
+
+async def read_body(receive: Receive, declared: bytes | None, limit: int, deadline: float) -> bytes:
+    """Read the whole body.
+
+    Args:
+        receive: the ASGI receive callable.
+        declared: the Content-Length header, if any.
+        limit: bytes allowed.
+        deadline: seconds for all of it.
+
+    Raises:
+        RequestError: 413 over the limit (the connection is to be closed), 408 too slow.
+        ClientGone: disconnected.
+    """
+    if declared is not None and declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    message = await _first(receive, deadline)
+    body: bytes = message.get("body", b"")
+    if len(body) > limit:
+        raise _too_large(limit)
+    if not message.get("more_body"):
+        return body
+    try:
+        async with asyncio.timeout(deadline):
+            return await _rest(receive, body, limit)
+    except TimeoutError:
+        raise _too_slow() from None
+
+
+async def _first(receive: Receive, deadline: float) -> MutableMapping[str, Any]:
+    try:
+        async with asyncio.timeout(deadline):
+            message = await receive()
+    except TimeoutError:
+        raise _too_slow() from None
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    return message
+
+
+async def _rest(receive: Receive, first: bytes, limit: int) -> bytes:
+    parts = [first]
+    size = len(first)
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def parse_object(body: bytes) -> tuple[dict[str, Any], bool]:
+    """Parse a JSON object; the flag is False when it holds lone surrogates.
+
+    Such text is legal JSON but no Unicode: it can be neither hashed nor stored, so the request
+    is passed on as it is.
+
+    Raises:
+        RequestError: 400 `invalid_json`; also for NaN, overlong integers and absurd nesting.
+    """
+    try:
+        value = orjson.loads(body)
+        whole = True
+    except orjson.JSONDecodeError as error:
+        if b"\\ud" not in body.lower():
+            raise RequestError(f"The body is not valid JSON: {error}", code="invalid_json") from None
+        value = _lenient(body)
+        whole = False
+    if not isinstance(value, dict):
+        raise RequestError("The body must be a JSON object.", code="invalid_json")
+    return value, whole
+
+
+def _lenient(body: bytes) -> Any:
+    """Parse with the standard library, which admits lone surrogates; still no NaN, no deep nesting."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        return json.loads(body.decode(), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        message = "The body is not valid JSON."
+        raise RequestError(message, code="invalid_json") from error
+
+
+def _too_large(limit: int) -> RequestError:
+    return RequestError(
+        f"The body is larger than the {limit} bytes this proxy accepts.",
+        status=413,
+        code="request_too_large",
+        headers=(("connection", "close"),),
+    )
+
+
+def _too_slow() -> RequestError:
+    return RequestError(
+        "The body did not arrive in time.",
+        status=408,
+        code="request_timeout",
+        headers=(("connection", "close"),),
+    )

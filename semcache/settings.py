@@ -1,0 +1,230 @@
+"""The configuration of a process: flags over environment over file over defaults.
+
+Read by `app` and `cli` only. Unknown keys are errors. Secrets are references (`env:NAME`,
+`file:/path`) and are resolved when used, so that a printed configuration shows none.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from semcache.errors import PolicyError
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Strict(BaseModel):
+    """Base of all parts: frozen, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class UpstreamSettings(Strict):
+    """One OpenAI-shaped API. `base_url` ends in /v1; `api_key` is a reference, else the client's key passes."""
+
+    base_url: str
+    api_key: str | None = None
+    connect_timeout: Seconds = 5.0
+    first_byte_timeout: Seconds = 600.0
+    idle_timeout: Seconds = 120.0
+    stream_usage: bool = False
+    max_connections: Annotated[int, Field(gt=0)] = 1000
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_base_url(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an http(s) URL such as https://api.openai.com/v1")
+        if parts.username or parts.query or parts.fragment:
+            raise ValueError("must hold no credentials, query or fragment; use api_key")
+        value = value.rstrip("/")
+        if not value.endswith("/v1"):
+            raise ValueError("must end in /v1")
+        return value
+
+
+class EngineSettings(Strict):
+    """The local engine, started as a child when no upstream is configured (or when `always`)."""
+
+    model: str = "SmolLM2-135M-Instruct"
+    name: str = "local"
+    threads: Annotated[int, Field(gt=0)] = 1
+    always: bool = False
+    max_queue: Annotated[int, Field(gt=0)] = 64
+
+
+class EncoderSettings(Strict):
+    """Which encoders run and how long a request waits for them."""
+
+    latin: str = "all-MiniLM-L6-v2"
+    multilingual: str = "multilingual-e5-small"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    deadline: Seconds = 0.25
+    preload: bool = False
+    memo: Annotated[int, Field(ge=0)] = 4096
+
+
+class StoreSettings(Strict):
+    """Where entries live: an embedded Valkey in the data directory, or a URL (redis://, rediss://, unix://)."""
+
+    url: str | None = None
+    deadline: Seconds = 0.25
+    near_entries: Annotated[int, Field(ge=0)] = 10_000
+    near_bytes: Annotated[int, Field(ge=0)] = 64 << 20
+
+
+class LimitSettings(Strict):
+    """What one client may demand."""
+
+    body_bytes: Annotated[int, Field(gt=0)] = 16 << 20
+    body_seconds: Seconds = 30.0
+    header_seconds: Seconds = 15.0
+    concurrent_requests: Annotated[int, Field(gt=0)] = 2000
+    drain_seconds: Seconds = 30.0
+
+
+class Settings(BaseSettings):
+    """Everything a process needs to know before it reads its policies."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix="SEMCACHE_",
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+    )
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    data: Path = Path("semcache-data")
+    policies: Path | None = None
+    workers: Annotated[int, Field(gt=0, le=64)] = 1
+    upstream: str | None = None
+    upstreams: dict[str, UpstreamSettings] = {}
+    default_upstream: str | None = None
+    engine: EngineSettings = EngineSettings()
+    encoder: EncoderSettings = EncoderSettings()
+    store: StoreSettings = StoreSettings()
+    limits: LimitSettings = LimitSettings()
+    log_requests: bool = True
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order: flags (init), then environment; the file is merged below both by `load_settings`."""
+        return (init_settings, env_settings, _FileSource(settings_cls))
+
+    @property
+    def all_upstreams(self) -> dict[str, UpstreamSettings]:
+        """The configured upstreams, and the one of the `--upstream` flag under the name `upstream`."""
+        if self.upstream is None:
+            return self.upstreams
+        return {**self.upstreams, "upstream": UpstreamSettings(base_url=self.upstream)}
+
+    @property
+    def runs_engine(self) -> bool:
+        """True when the local engine is started with the proxy."""
+        return self.engine.always or not self.all_upstreams
+
+    @property
+    def first_upstream(self) -> str:
+        """Name of the upstream that answers when a tenant names none."""
+        if self.default_upstream:
+            return self.default_upstream
+        if self.upstream is not None:
+            return "upstream"
+        return next(iter(self.upstreams), self.engine.name)
+
+    @property
+    def is_loopback(self) -> bool:
+        """True when only this machine can reach the listener."""
+        return self.host in ("127.0.0.1", "::1", "localhost")
+
+
+class _FileSource(PydanticBaseSettingsSource):
+    """The YAML file named by SEMCACHE_CONFIG (the `--config` flag sets it)."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        del field
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        path = os.environ.get("SEMCACHE_CONFIG")
+        return _read_yaml(Path(path)) if path else {}
+
+
+def load_settings(flags: dict[str, Any]) -> Settings:
+    """Build the settings from flags (None values are not given), environment and file.
+
+    Raises:
+        PolicyError: an unreadable file, an unknown key or a bad value; says which and where.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        settings = Settings(**given)
+        _check_names(settings)
+    except ValidationError as error:
+        raise PolicyError(_explain(error), os.environ.get("SEMCACHE_CONFIG", "configuration")) from None
+    return settings
+
+
+def _check_names(settings: Settings) -> None:
+    names = {*settings.all_upstreams, *([settings.engine.name] if settings.runs_engine else [])}
+    if settings.first_upstream not in names:
+        known = ", ".join(sorted(names))
+        raise PolicyError(f"default_upstream {settings.first_upstream!r} is not configured; known: {known}")
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"cannot be read: {error}", str(path)) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise PolicyError(f"is not valid YAML: {getattr(error, 'problem', error)}", where) from None
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise PolicyError("must be a mapping of settings", str(path))
+    return loaded
+
+
+def _explain(error: ValidationError) -> str:
+    lines = [f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors()]
+    return "; ".join(lines)
+
+
+def resolve_secret(reference: str) -> str:
+    """Resolve `env:NAME` or `file:/path`; a bare value is refused so that no key stands in a file.
+
+    Raises:
+        PolicyError: unknown form, unset variable or unreadable file.
+    """
+    kind, _, rest = reference.partition(":")
+    if kind == "env" and rest:
+        value = os.environ.get(rest)
+        if not value:
+            raise PolicyError(f"the environment variable {rest} is not set")
+        return value.strip()
+    if kind == "file" and rest:
+        try:
+            return Path(rest).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise PolicyError(f"the secret file cannot be read: {error}") from None
+    raise PolicyError("a secret must be a reference: env:NAME or file:/path")
