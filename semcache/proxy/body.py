@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import orjson
 
 from semcache.errors import RequestError
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+from semcache.proxy.types import Receive
 
 
 class ClientGone(Exception):  # noqa: N818 - an event of the connection, not a fault

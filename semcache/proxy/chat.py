@@ -1,0 +1,57 @@
+"""The chat completions endpoint: a raw ASGI callable, since an exact hit must cost next to nothing.
+
+Authenticate, read, parse, let the pipeline answer, write, record. Authentication comes before
+the body is read. Nothing here decides what may be served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from semcache.errors import SemcacheError
+from semcache.pipeline import Pipeline
+from semcache.ports import Clock, RecordSink
+from semcache.proxy.admission import Admission
+from semcache.proxy.body import ClientGone
+from semcache.proxy.exchange import Exchange
+from semcache.proxy.replay import Replay
+from semcache.proxy.types import Receive, Scope, Send
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Answers POST /v1/chat/completions.
+
+    Args:
+        body_limit: bytes of a request body.
+        body_deadline: seconds for a body to arrive.
+    """
+
+    pipeline: Pipeline
+    admission: Admission
+    replay: Replay
+    records: RecordSink
+    clock: Clock
+    new_request_id: Callable[[], str]
+    body_limit: int
+    body_deadline: float
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request; every error leaves in the protocol's shape."""
+        exchange = Exchange(self, scope, receive, send)
+        try:
+            await exchange.run()
+        except ClientGone:
+            exchange.left()
+        except SemcacheError as error:
+            await exchange.fail(error)
+        except Exception as error:  # noqa: BLE001 - the boundary: no framework error may reach a client
+            _log.exception("request failed", request_id=exchange.request_id, error=type(error).__name__)
+            await exchange.fail(SemcacheError())
+        finally:
+            self.records.emit(exchange.record())

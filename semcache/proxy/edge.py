@@ -1,0 +1,179 @@
+"""The outermost ASGI callable: one look at the path, then the room that answers it.
+
+Chat goes to a raw endpoint, our own pages to the FastAPI app, everything else to the upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from semcache.core import Outcome, RequestRecord
+from semcache.errors import RequestError, SemcacheError
+from semcache.pipeline import Backend
+from semcache.ports import Clock, RecordSink
+from semcache.proxy.admission import Admission
+from semcache.proxy.body import ClientGone
+from semcache.proxy.errors import error_reply
+from semcache.proxy.headers import read_request_headers
+from semcache.proxy.passthrough import checked_path, forward
+from semcache.proxy.types import Endpoint, Receive, Scope, Send
+
+_log = structlog.get_logger()
+
+CHAT_PATHS = frozenset({"/v1/chat/completions", "/chat/completions"})
+OWN_PATHS = frozenset({"/", "/livez", "/readyz", "/metrics", "/health/liveliness", "/health/readiness"})
+OWN_PREFIX = "/semcache/"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Dispatches one connection event.
+
+    Args:
+        chat: the chat endpoint.
+        own: the FastAPI app with health, metrics and pages.
+        backend_of: gives the upstream of a tenant, by the name a client asked for or "".
+        in_flight: mutable count of requests being handled, with its limit.
+    """
+
+    chat: Endpoint
+    own: Endpoint
+    admission: Admission
+    backend_of: Callable[[str, str], Backend]
+    records: RecordSink
+    clock: Clock
+    new_request_id: Callable[[], str]
+    gate: LoadGate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Route by the path alone (never by Host)."""
+        if scope["type"] != "http":
+            await self.own(scope, receive, send)
+            return
+        path: str = scope["path"]
+        if path in OWN_PATHS or path.startswith(OWN_PREFIX):
+            await self.own(scope, receive, send)
+            return
+        if not self.gate.enter():
+            await self._refuse(send, self.gate.refusal())
+            return
+        try:
+            if path in CHAT_PATHS and scope["method"] == "POST":
+                await self.chat(scope, receive, send)
+            else:
+                await self._pass(scope, receive, send)
+        finally:
+            self.gate.leave()
+
+    async def _refuse(self, send: Send, error: SemcacheError) -> None:
+        status, head, body = error_reply(error, self.new_request_id())
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a path that is not ours."""
+        started = self.clock.monotonic()
+        request_id = self.new_request_id()
+        watched = _Watched(send)
+        tenant, reason, status = "", "path", 0
+        try:
+            checked_path(scope)
+            headers = read_request_headers(scope["headers"])
+            caller = self.admission.caller(scope, headers)
+            tenant = caller.tenant
+            backend = self.backend_of(tenant, headers.upstream)
+            status = await forward(scope, receive, watched, headers, backend, caller, request_id)
+        except ClientGone:
+            status, reason = 499, "client-gone"
+        except SemcacheError as error:
+            status, reason = error.status, error.code or error.type
+            await self._fail(watched, error, request_id)
+        except Exception as error:  # noqa: BLE001 - the boundary: no framework error may reach a client
+            _log.exception("pass-through failed", request_id=request_id, error=type(error).__name__)
+            status, reason = 500, "internal_error"
+            await self._fail(watched, SemcacheError(), request_id)
+        duration = self.clock.monotonic() - started
+        self.records.emit(
+            RequestRecord(
+                request_id=request_id,
+                at=self.clock.now(),
+                tenant=tenant,
+                domain="",
+                route="other",
+                model="",
+                stream=False,
+                outcome=Outcome.BYPASS if reason == "path" else Outcome.ERROR,
+                reason=reason,
+                status=status,
+                duration=duration,
+                overhead=0.0,
+            )
+        )
+
+    async def _fail(self, send: _Watched, error: SemcacheError, request_id: str) -> None:
+        """Tell of an error while one can; a reply that has begun is cut, so that nobody takes it for whole."""
+        if send.begun:
+            raise ConnectionAbortedError("the upstream broke off")
+        status, head, body = error_reply(error, request_id)
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class _Watched:
+    """A send callable that knows whether the reply has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: object) -> None:
+        self.begun = True
+        await self._send(message)  # type: ignore[arg-type]  # an ASGI message as it came
+
+
+class LoadGate:
+    """Counts requests in flight; over the limit new ones are refused at once.
+
+    Args:
+        limit: requests handled at a time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._inside = 0
+        self._draining = False
+
+    @property
+    def inside(self) -> int:
+        """Requests being handled."""
+        return self._inside
+
+    def drain(self) -> None:
+        """Refuse everything new (shutdown)."""
+        self._draining = True
+
+    def enter(self) -> bool:
+        """Take a place; False when there is none."""
+        if self._draining or self._inside >= self._limit:
+            return False
+        self._inside += 1
+        return True
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self._inside -= 1
+
+    def refusal(self) -> RequestError:
+        """The error for those who found no place."""
+        return RequestError(
+            "The proxy is shutting down."
+            if self._draining
+            else "The proxy has as many requests as it can handle.",
+            status=503,
+            type="server_error",
+            code="overloaded",
+            headers=(("retry-after", "1"),),
+        )

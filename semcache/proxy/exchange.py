@@ -1,0 +1,235 @@
+"""One chat request and its reply, from first byte to record.
+
+The only mutable thing of a request in this room; it lives exactly as long as the request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from semcache.answer.assemble import Incomplete
+from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
+from semcache.errors import SemcacheError, UpstreamError
+from semcache.pipeline import Asked, Served, Trace
+from semcache.proxy.admission import refuse_encoding
+from semcache.proxy.body import parse_object, read_body
+from semcache.proxy.directives import directives_of
+from semcache.proxy.disconnect import until_disconnect
+from semcache.proxy.errors import error_event, error_reply
+from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
+from semcache.proxy.openai_chat import parse_chat
+from semcache.proxy.status import Told, forward_headers, hit_headers, told
+from semcache.proxy.types import Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from semcache.answer.flight import Ticket
+    from semcache.proxy.chat import ChatEndpoint
+
+_SSE = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+_JSON = (b"content-type", b"application/json")
+_UPSTREAM_PATH = "/v1/chat/completions"
+_CLIENT_CLOSED = 499
+
+
+class Exchange:
+    """Reads, answers, writes and sums up one request.
+
+    Args:
+        end: the endpoint it belongs to.
+        scope, receive, send: the ASGI connection.
+    """
+
+    def __init__(self, end: ChatEndpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        self.request_id = end.new_request_id()
+        self._end = end
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._started = end.clock.monotonic()
+        self._overhead = 0.0
+        self._status = 0
+        self._streaming = False
+        self._asked: Asked | None = None
+        self._trace: Trace | None = None
+        self._error: SemcacheError | None = None
+
+    async def run(self) -> None:
+        """Read the request, have it answered, write the answer.
+
+        Raises:
+            SemcacheError: to be told to the client.
+            ClientGone: nobody is there to be told.
+        """
+        asked = self._asked = await self._read()
+        answer = await self._end.pipeline.answer(asked)
+        self._trace = answer.trace
+        self._overhead = self._end.clock.monotonic() - self._started
+        if isinstance(answer, Served):
+            head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id)
+            await self._replay(answer.entry.completion, answer.entry.id, head)
+            return
+        try:
+            async with until_disconnect(self._receive):
+                await self._relay(answer.ticket, asked, answer.trace)
+        finally:
+            await answer.ticket.aclose()
+
+    async def _read(self) -> Asked:
+        headers = read_request_headers(self._scope["headers"])
+        caller = self._end.admission.caller(self._scope, headers)
+        refuse_encoding(headers)
+        body = await read_body(
+            self._receive, headers.content_length, self._end.body_limit, self._end.body_deadline
+        )
+        value, whole = parse_object(body)
+        cache_object = value.pop("cache", None)
+        return Asked(
+            request=parse_chat(value, _UPSTREAM_PATH),
+            caller=caller,
+            directives=directives_of(headers.ours, cache_object),
+            headers=headers.forward,
+            answer_changing=headers.answer_changing,
+            upstream=headers.upstream,
+            raw_body=None if whole else body,
+        )
+
+    # -- writing ------------------------------------------------------------------------
+
+    async def _replay(self, completion: Completion, name: str, head: list[Pair]) -> None:
+        """Write a stored (or another caller's) whole answer in the wire mode that was asked for."""
+        if self._asked is None or self._trace is None:
+            raise SemcacheError
+        request, policy = self._asked.request, self._trace.policy
+        zero = policy.usage_on_hit == "zero" and self._trace.served
+        body = self._end.replay.render(
+            completion, name, stream=request.stream, include_usage=request.include_usage, zero_usage=zero
+        )
+        if request.stream:
+            await self._whole(200, [*_SSE, *head], body)
+        else:
+            await self._whole(200, [_JSON, (b"content-length", b"%d" % len(body)), *head], body)
+
+    async def _relay(self, ticket: Ticket, asked: Asked, trace: Trace) -> None:
+        """Write what the upstream says, as it comes."""
+        head = await ticket.head()
+        streams = is_event_stream(head.headers)
+        if not ticket.leader and head.status < 300 and streams != asked.request.stream:
+            await self._relay_other_mode(ticket, trace)
+        elif streams:
+            await self._relay_stream(ticket, asked, trace)
+        else:
+            await self._relay_whole(ticket, trace)
+
+    async def _relay_other_mode(self, ticket: Ticket, trace: Trace) -> None:
+        """A follower that asked for the other wire mode waits for the whole answer."""
+        answer = await ticket.completion()
+        if isinstance(answer, Incomplete):
+            raise UpstreamError("The shared upstream call gave no whole answer.", code="upstream_incomplete")
+        trace.completion = answer
+        head = forward_headers(trace, 200, self.request_id, named=False)
+        await self._replay(answer, "", head)
+
+    async def _relay_whole(self, ticket: Ticket, trace: Trace) -> None:
+        """Gather a JSON reply (of whatever status), then write it with its length."""
+        head = await ticket.head()
+        body = b"".join([chunk async for chunk in ticket.chunks()])
+        passed = reply_headers(head.headers, decoded=True)
+        named = any(name == b"x-request-id" for name, _ in passed)
+        ours = forward_headers(trace, head.status, self.request_id, named=named)
+        await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
+
+    async def _relay_stream(self, ticket: Ticket, asked: Asked, trace: Trace) -> None:
+        """Pass events on as they come; the usage event only to those who asked for it."""
+        head = await ticket.head()
+        passed = reply_headers(head.headers, decoded=True)
+        named = any(name == b"x-request-id" for name, _ in passed)
+        ours = forward_headers(trace, head.status, self.request_id, named=named)
+        self._status, self._streaming = head.status, True
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": head.status,
+                "headers": [*passed, (b"x-accel-buffering", b"no"), *ours],
+            }
+        )
+        chunks = ticket.chunks() if asked.request.include_usage else ticket.chunks_without_usage()
+        async for chunk in chunks:
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _whole(self, status: int, head: list[Pair], body: bytes) -> None:
+        self._status = status
+        await self._send({"type": "http.response.start", "status": status, "headers": head})
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    # -- ending -------------------------------------------------------------------------
+
+    def left(self) -> None:
+        """Note that the client hung up."""
+        self._status = self._status or _CLIENT_CLOSED
+
+    async def fail(self, error: SemcacheError) -> None:
+        """Tell the client of an error: as a reply, or as the last event of a stream that has begun."""
+        self._error = error
+        if self._streaming:
+            body = error_event(error)
+            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        elif not self._status:
+            status, head, body = error_reply(error, self.request_id)
+            await self._whole(status, head, body)
+
+    def record(self) -> RequestRecord:
+        """Give the one fact this request leaves behind."""
+        clock, asked, trace = self._end.clock, self._asked, self._trace
+        what = told(trace) if trace is not None else Told(Outcome.ERROR, "refused")
+        if self._error is not None:
+            what = Told(Outcome.ERROR, self._error.code or self._error.type)
+        elif self._status == _CLIENT_CLOSED:
+            what = Told(Outcome.ERROR, "client-gone")
+        now, duration = clock.now(), clock.monotonic() - self._started
+        if trace is None or asked is None:
+            return RequestRecord(
+                request_id=self.request_id,
+                at=now,
+                tenant=asked.caller.tenant if asked else "",
+                domain="",
+                route="chat",
+                model="",
+                stream=False,
+                outcome=what.outcome,
+                reason=what.reason,
+                status=self._status,
+                duration=duration,
+                overhead=0.0,
+            )
+        decision = trace.decision
+        entry = decision.entry if isinstance(decision, Hit | Draft) else None
+        usage = trace.completion.usage if trace.completion else None
+        shadow = isinstance(decision, Hit) and not trace.served
+        return RequestRecord(
+            request_id=self.request_id,
+            at=now,
+            tenant=trace.policy.tenant,
+            domain=trace.policy.domain,
+            route="chat",
+            model=asked.request.model,
+            stream=asked.request.stream,
+            outcome=what.outcome,
+            reason=what.reason,
+            status=self._status,
+            duration=duration,
+            overhead=self._overhead,
+            similarity=getattr(decision, "similarity", None),
+            entry_id=entry.id if entry else "",
+            vetoes=getattr(decision, "vetoes", ()) or getattr(decision, "reasons", ()),
+            stored=trace.stored,
+            collapsed=trace.collapsed,
+            shadow=("exact" if decision.exact else "semantic")
+            if shadow and isinstance(decision, Hit)
+            else "",
+            usage=None if trace.collapsed else usage,
+            saved=entry.completion.usage if entry and trace.served else usage if trace.collapsed else None,
+            faults=tuple(trace.faults),
+            key_name=asked.caller.key_name,
+            labels=asked.directives.labels,
+        )

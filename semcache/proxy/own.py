@@ -1,0 +1,139 @@
+"""Our own pages: liveness, readiness, metrics, and why a request would be decided as it would.
+
+Health costs nothing and needs no key. `explain` shows similarities and is therefore for callers
+on this machine only. Knows no adapters: everything it shows is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+
+import semcache
+from semcache.core import Draft, Hit
+from semcache.errors import RequestError, SemcacheError
+from semcache.pipeline import Asked, Pipeline, Trace
+from semcache.proxy.admission import Admission, is_local
+from semcache.proxy.body import parse_object
+from semcache.proxy.directives import directives_of
+from semcache.proxy.errors import error_reply
+from semcache.proxy.headers import read_request_headers
+from semcache.proxy.openai_chat import parse_chat
+from semcache.proxy.status import told
+
+_EXPLAIN_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether requests can be served, and what is not as it should be."""
+
+    ready: bool
+    degraded: tuple[str, ...]
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnParts:
+    """What the pages show."""
+
+    readiness: Callable[[], Readiness]
+    metrics: Callable[[], bytes]
+    metrics_type: str
+    pipeline: Pipeline
+    admission: Admission
+    new_request_id: Callable[[], str]
+
+
+def own_app(parts: OwnParts) -> FastAPI:
+    """Build the FastAPI app of our own paths."""
+    app = FastAPI(title="semcache", version=semcache.__version__, docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.get("/")
+    async def about() -> dict[str, str]:
+        return {
+            "name": "semcache",
+            "version": semcache.__version__,
+            "chat": "POST /v1/chat/completions",
+            "health": "/livez, /readyz",
+            "metrics": "/metrics",
+        }
+
+    @app.get("/livez")
+    @app.get("/health/liveliness")
+    async def livez() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz")
+    @app.get("/health/readiness")
+    async def readyz(response: Response) -> dict[str, Any]:
+        state = parts.readiness()
+        response.status_code = 200 if state.ready else 503
+        return {
+            "status": ("degraded" if state.degraded else "ready") if state.ready else "starting",
+            "degraded": state.degraded,
+            **state.detail,
+        }
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        return Response(parts.metrics(), headers={"content-type": parts.metrics_type})
+
+    @app.post("/semcache/explain")
+    async def explain(request: Request) -> dict[str, Any]:
+        if not is_local(request.scope):
+            raise RequestError("explain is for callers on the proxy's own machine.", status=403, code="not_local")
+        headers = read_request_headers(request.scope["headers"])
+        caller = parts.admission.caller(request.scope, headers)
+        body = await request.body()
+        if len(body) > _EXPLAIN_LIMIT:
+            raise RequestError("The body is too large to explain.", status=413, code="request_too_large")
+        value, _ = parse_object(body)
+        cache_object = value.pop("cache", None)
+        asked = Asked(
+            request=parse_chat(value, "/v1/chat/completions"),
+            caller=caller,
+            directives=directives_of(headers.ours, cache_object),
+            answer_changing=headers.answer_changing,
+            upstream=headers.upstream,
+        )
+        return explained(await parts.pipeline.explain(asked))
+
+    @app.exception_handler(SemcacheError)
+    async def named(request: Request, error: SemcacheError) -> Response:
+        del request
+        status, head, body = error_reply(error, parts.new_request_id())
+        return Response(body, status, headers={name.decode(): value.decode() for name, value in head})
+
+    @app.exception_handler(HTTPException)
+    async def unnamed(request: Request, error: HTTPException) -> Response:
+        message = f"{request.method} {request.url.path}: {error.detail}"
+        return await named(request, RequestError(message, status=error.status_code, code="not_found"))
+
+    return app
+
+
+def explained(trace: Trace) -> dict[str, Any]:
+    """Give a traced decision as plain JSON: the policy's numbers and the decision's reasons."""
+    policy, decision = trace.policy, trace.decision
+    entry = decision.entry if isinstance(decision, Hit | Draft) else None
+    return {
+        "decision": type(decision).__name__.lower(),
+        "reason": told(trace).reason,
+        "similarity": getattr(decision, "similarity", None),
+        "vetoes": list(getattr(decision, "vetoes", ()) or getattr(decision, "reasons", ())),
+        "entry": entry.id if entry else None,
+        "entry_prompt": entry.prompt if entry else None,
+        "tenant": policy.tenant,
+        "domain": policy.domain,
+        "mode": policy.mode,
+        "threshold": policy.threshold,
+        "draft_threshold": policy.draft_threshold,
+        "verified_threshold": policy.verified_threshold,
+        "upstream": trace.backend,
+        "faults": trace.faults,
+    }

@@ -1,0 +1,124 @@
+"""Every other path under a configured upstream: forwarded byte for byte, streaming both ways.
+
+No parsing, no buffering, no cache. Only the path's form, the headers and the credentials are
+touched. Knows nothing of chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from semcache.core import Caller
+from semcache.errors import RequestError
+from semcache.pipeline import Backend
+from semcache.ports import UpstreamCall, UpstreamReply
+from semcache.proxy.body import ClientGone
+from semcache.proxy.disconnect import until_disconnect
+from semcache.proxy.headers import Pair, RequestHeaders, reply_headers
+from semcache.proxy.types import Receive, Scope, Send
+
+
+def checked_path(scope: Scope) -> str:
+    """Give the raw path of a request, refused unless it has one normal form.
+
+    Auth, routing and the upstream must never read one path in two ways.
+
+    Raises:
+        RequestError: 400 for dot segments (plain or encoded), double slashes, backslashes,
+            semicolons and control characters.
+    """
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.partition(b"?")[0].decode("latin-1")
+    low = path.lower()
+    segments = low.replace("%2e", ".").split("/")
+    bad = (
+        not path.startswith("/")
+        or "//" in path
+        or "\\" in path
+        or ";" in path
+        or "%2f" in low
+        or "%5c" in low
+        or "%00" in low
+        or any(segment in (".", "..") for segment in segments)
+        or any(ord(char) <= 0x20 or ord(char) >= 0x7F for char in path)
+    )
+    if bad:
+        raise RequestError("The request path is not in normal form.", code="invalid_path")
+    return path
+
+
+def credentials(headers: RequestHeaders, backend: Backend, caller: Caller) -> list[Pair]:
+    """Give the credential headers to send upstream: the managed key, else what the client brought."""
+    if backend.authorization is not None:
+        return [(b"authorization", backend.authorization.encode("latin-1"))]
+    if caller.authorization is not None:
+        return [(b"authorization", caller.authorization.encode("latin-1"))]
+    return []
+
+
+async def forward(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    headers: RequestHeaders,
+    backend: Backend,
+    caller: Caller,
+    request_id: str,
+) -> int:
+    """Forward one request and stream the reply back; gives the status that was sent.
+
+    Raises:
+        UpstreamError: before anything was sent. (After that the connection is simply cut, which
+            is how the upstream's own client would have seen it.)
+        ClientGone: the client hung up.
+    """
+    accept = next((value for name, value in scope["headers"] if name == b"accept-encoding"), b"identity")
+    length = [(b"content-length", headers.content_length)] if headers.content_length is not None else []
+    encoding = [(b"content-encoding", headers.content_encoding)] if headers.content_encoding else []
+    call = UpstreamCall(
+        method=scope["method"],
+        path=checked_path(scope),
+        headers=(
+            *headers.forward,
+            *length,
+            *encoding,
+            (b"accept-encoding", accept),
+            *credentials(headers, backend, caller),
+        ),
+        body=_upload(receive) if _has_body(scope, headers) else b"",
+        query=scope.get("query_string", b""),
+    )
+    reply = await backend.generator.open(call)
+    try:
+        return await _stream_back(reply, receive, send, request_id)
+    finally:
+        await reply.aclose()
+
+
+def _has_body(scope: Scope, headers: RequestHeaders) -> bool:
+    chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
+    return chunked or headers.content_length not in (None, b"0")
+
+
+async def _upload(receive: Receive) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        if body := message.get("body"):
+            yield body
+        if not message.get("more_body"):
+            return
+
+
+async def _stream_back(reply: UpstreamReply, receive: Receive, send: Send, request_id: str) -> int:
+    head = reply_headers(reply.headers, decoded=False)
+    if not any(name == b"x-request-id" for name, _ in head):
+        head.append((b"x-request-id", request_id.encode()))
+    head.append((b"cache-status", b"semcache; fwd=bypass; detail=path"))
+    await send({"type": "http.response.start", "status": reply.status, "headers": head})
+    async with until_disconnect(receive):
+        async for chunk in reply.body():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return reply.status

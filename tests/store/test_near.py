@@ -1,0 +1,107 @@
+"""The near cache: bounded, and never older than what the store announced."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from semcache.core import Completion, Entry, EntryId, ExactKey, TenantId
+from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset
+from semcache.store.near import NearCache
+
+ACME = TenantId("acme")
+
+
+def entry(name: str, size: int = 10) -> Entry:
+    return Entry(
+        id=EntryId(name),
+        tenant=ACME,
+        namespace="ns",
+        key=ExactKey(f"key-{name}"),
+        domain="chat",
+        model="m",
+        prompt="p",
+        completion=Completion(body=b"x" * size, usage=None),
+        created_at=0.0,
+        expires_at=10.0,
+    )
+
+
+def test_gives_back_what_it_holds() -> None:
+    near = NearCache(10, 1 << 20)
+    one = entry("a")
+    near.put(one, near.changes)
+    assert near.get(ACME, one.key) is one
+    assert near.get(TenantId("other"), one.key) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        EntryPut(ACME, EntryId("a")),
+        EntriesDeleted(ACME, (EntryId("a"), EntryId("zz"))),
+        EpochBumped(ACME, "", 1),
+        StoreReset(),
+    ],
+)
+def test_a_change_drops_what_it_names_and_reads_that_overlap_it(change: Change) -> None:
+    near = NearCache(10, 1 << 20)
+    before = near.changes
+    near.put(entry("a"), before)
+    near.on_change(change)
+    assert near.get(ACME, ExactKey("key-a")) is None
+    near.put(entry("a"), before)
+    assert near.get(ACME, ExactKey("key-a")) is None
+    near.put(entry("a"), near.changes)
+    assert near.get(ACME, ExactKey("key-a")) is not None
+
+
+def test_a_change_of_another_entry_does_not_disturb_a_read() -> None:
+    near = NearCache(10, 1 << 20)
+    before = near.changes
+    near.on_change(EntryPut(ACME, EntryId("b")))
+    near.put(entry("a"), before)
+    assert near.get(ACME, ExactKey("key-a")) is not None
+
+
+def test_forgotten_changes_count_as_overlapping() -> None:
+    near = NearCache(10, 1 << 20)
+    before = near.changes
+    near.on_change(EntriesDeleted(ACME, (EntryId("a"),)))
+    for number in range(5000):
+        near.on_change(EntryPut(ACME, EntryId(f"other-{number}")))
+    near.put(entry("a"), before)
+    assert near.get(ACME, ExactKey("key-a")) is None
+
+
+def test_bounded_by_count_least_recent_first() -> None:
+    near = NearCache(2, 1 << 20)
+    for name in ("a", "b"):
+        near.put(entry(name), near.changes)
+    near.get(ACME, ExactKey("key-a"))
+    near.put(entry("c"), near.changes)
+    assert near.get(ACME, ExactKey("key-b")) is None
+    assert near.size[0] == 2
+
+
+def test_bounded_by_bytes() -> None:
+    near = NearCache(1000, 100_000)
+    for number in range(100):
+        near.put(entry(str(number), 5000), near.changes)
+    assert near.size[1] <= 100_000
+    near.put(entry("giant", 50_000), near.changes)
+    assert near.get(ACME, ExactKey("key-giant")) is None
+
+
+def test_a_newer_answer_replaces_the_older() -> None:
+    near = NearCache(10, 1 << 20)
+    old = entry("a")
+    new = replace(old, id=EntryId("b"))
+    near.put(old, near.changes)
+    near.put(new, near.changes)
+    assert near.get(ACME, old.key) is new
+    near.on_change(EntriesDeleted(ACME, (EntryId("a"),)))
+    assert near.get(ACME, old.key) is new
+    near.on_change(EntriesDeleted(ACME, (EntryId("b"),)))
+    assert near.size == (0, 0)
