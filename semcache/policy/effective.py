@@ -1,0 +1,90 @@
+"""Works out what holds in a domain: built-in values, then `defaults:`, then the domain itself.
+
+Pure. One exception to knob-by-knob inheritance: the thresholds are one group. A domain that
+states `threshold` takes neither `verified_threshold` nor `draft_threshold` nor
+`encoder_thresholds` from the defaults, or a strict domain would inherit a loose band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from semcache.core import GateRules, Mode, Scope, TenantId
+from semcache.policy.domain import DomainPolicy, EncoderThresholds
+from semcache.policy.schema import DomainKnobs, EncoderBand, Knobs, PolicyFile
+
+M = TypeVar("M", bound=Knobs)
+
+THRESHOLD_GROUP = frozenset({"verified_threshold", "draft_threshold", "encoder_thresholds"})
+
+
+def overlay(base: M, top: M, skip: frozenset[str] = frozenset()) -> M:
+    """Give `base` with everything that `top` states itself; parts are overlaid part by part.
+
+    `skip` names fields that `base` must not hand on.
+    """
+    changes: dict[str, object] = {name: type(base).model_fields[name].default for name in skip}
+    for name in top.model_fields_set:
+        below, above = getattr(base, name), getattr(top, name)
+        both = isinstance(below, Knobs) and isinstance(above, Knobs)
+        changes[name] = overlay(below, above) if both else above
+    return base.model_copy(update=changes)
+
+
+def effective(file: PolicyFile, domain: str) -> DomainKnobs:
+    """Give the knobs of a domain of the file after inheritance."""
+    own = file.domains[domain]
+    skip = THRESHOLD_GROUP if "threshold" in own.model_fields_set else frozenset()
+    return overlay(overlay(DomainKnobs(), file.defaults), own, skip)
+
+
+def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolicy:
+    """Build the policy of a domain, before any tightening.
+
+    Without a semantic tier (mode off or exact) the thresholds are 1.0: whatever combines with
+    it can only get stricter.
+    """
+    knobs = effective(file, domain)
+    by_meaning = knobs.mode in (Mode.SEMANTIC, Mode.SHADOW) and knobs.threshold is not None
+    threshold = knobs.threshold if by_meaning and knobs.threshold is not None else 1.0
+    bands = _bands(knobs.encoder_thresholds) if by_meaning else ()
+    return DomainPolicy(
+        tenant=TenantId(file.tenant),
+        domain=domain,
+        mode=knobs.mode,
+        threshold=threshold,
+        verified_threshold=_or(knobs.verified_threshold, threshold) if by_meaning else 1.0,
+        draft_threshold=_or(knobs.draft_threshold, threshold) if by_meaning else 1.0,
+        scope=Scope(knobs.scope),
+        ttl=knobs.ttl,
+        ttl_jitter=knobs.ttl_jitter,
+        gate=GateRules(**knobs.gate.model_dump()),
+        max_age=knobs.max_age,
+        max_temperature=knobs.sampling.max_temperature,
+        allow_default_temperature=knobs.sampling.allow_unset,
+        max_user_turns=knobs.max_user_turns,
+        allow_tools=knobs.tools == "exact",
+        store=knobs.store.enabled,
+        max_entry_bytes=knobs.store.max_entry_bytes,
+        usage_on_hit=knobs.usage_on_hit,
+        neighbours=knobs.neighbours,
+        generation=generation,
+        encoder_thresholds=tuple((band.encoder, band.threshold) for band in bands),
+        store_tool_calls=knobs.store.tool_calls,
+        encoder_bands=bands,
+    )
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    """Replace None only; 0.0 is a legal threshold."""
+    return otherwise if value is None else value
+
+
+def _bands(stated: Mapping[str, EncoderBand]) -> tuple[EncoderThresholds, ...]:
+    return tuple(
+        EncoderThresholds(
+            name, band.threshold, _or(band.verified, band.threshold), _or(band.draft, band.threshold)
+        )
+        for name, band in sorted(stated.items())
+    )

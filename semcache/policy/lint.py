@@ -1,0 +1,108 @@
+"""Warns of policies that are allowed but probably not meant.
+
+Pure. Nothing here refuses a file; see `checks` for what does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from semcache.core import Mode
+from semcache.policy.checks import PolicySource
+from semcache.policy.effective import effective
+from semcache.policy.match import covers
+from semcache.policy.problems import Path, Problem
+from semcache.policy.schema import Rule
+
+LOW_THRESHOLD = 0.85
+"""Reference scale; below it, different questions about one thing match all the time."""
+WIDE_VERIFIED = 0.05
+"""How far verified_threshold may lie below threshold before it looks like a slip."""
+
+
+def lint(source: PolicySource) -> list[Problem]:
+    """Give the warnings of one file."""
+    found = [*_thresholds(source), *_rules(source), *_access(source), *_unused(source)]
+    return sorted(found, key=lambda problem: problem.line)
+
+
+def _warn(source: PolicySource, path: Path, message: str) -> Problem:
+    problem = source.problem(path, message)
+    return Problem(problem.file, problem.line, problem.path, message, "warning")
+
+
+def _thresholds(source: PolicySource) -> Iterator[Problem]:
+    for domain in source.policy.domains:
+        knobs = effective(source.policy, domain)
+        if knobs.threshold is None or knobs.mode not in (Mode.SEMANTIC, Mode.SHADOW):
+            continue
+        if knobs.threshold < LOW_THRESHOLD:
+            yield _warn(
+                source,
+                ("domains", domain, "threshold"),
+                f"{knobs.threshold:g} is below {LOW_THRESHOLD:g}: different questions will share answers",
+            )
+        if (
+            knobs.verified_threshold is not None
+            and knobs.verified_threshold < knobs.threshold - WIDE_VERIFIED
+        ):
+            yield _warn(
+                source,
+                ("domains", domain, "verified_threshold"),
+                f"lies more than {WIDE_VERIFIED:g} below threshold: a human vouched for the answer, not for the match",
+            )
+        if knobs.threshold == 1.0 and knobs.mode is Mode.SEMANTIC:
+            yield _warn(
+                source, ("domains", domain, "threshold"), "only equal texts reach 1: mode exact is cheaper"
+            )
+
+
+def _rules(source: PolicySource) -> Iterator[Problem]:
+    rules = source.policy.assign.rules
+    for later, rule in enumerate(rules):
+        for earlier in range(later):
+            if _always_before(rules[earlier], rule):
+                yield _warn(
+                    source,
+                    ("assign", "rules", later),
+                    f"is never reached: rule {earlier} matches everything that this one does",
+                )
+                break
+
+
+def _always_before(first: Rule, second: Rule) -> bool:
+    """Tell whether `first` holds whenever `second` does (never true without being so)."""
+    return (
+        _includes(first.routes, second.routes)
+        and _includes(first.models, second.models)
+        and (first.system_prompt is None or first.system_prompt == second.system_prompt)
+    )
+
+
+def _includes(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Tell whether every value that the second list covers is covered by the first."""
+    if not first:
+        return True
+    return bool(second) and all(any(covers(wide, narrow) for wide in first) for narrow in second)
+
+
+def _access(source: PolicySource) -> Iterator[Problem]:
+    access = source.policy.access
+    if access.keys and access.unknown_keys == "passthrough":
+        yield _warn(
+            source,
+            ("access", "unknown_keys"),
+            "callers with any other key are served too; where the upstream does not check keys, that is everyone",
+        )
+    if not access.keys and access.anonymous == "never" and access.unknown_keys == "reject":
+        yield _warn(source, ("access",), "nobody can speak for this tenant: no keys, no anonymous callers")
+
+
+def _unused(source: PolicySource) -> Iterator[Problem]:
+    policy = source.policy
+    used = {policy.default_domain, *(rule.domain for rule in policy.assign.rules)}
+    if policy.assign.header or policy.classifier.enabled:
+        return
+    for domain in policy.domains:
+        if domain not in used:
+            yield _warn(source, ("domains", domain), "nothing leads to this domain")

@@ -1,0 +1,163 @@
+"""Finds the domain of a request and combines policies, always towards the stricter side.
+
+Pure: takes values, gives values, and knows no files, clocks or network. `tighten` is
+commutative, associative and idempotent, so the order in which header, rules, classifier and
+client speak never matters, and none of them can loosen what another one said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from semcache.core import GateRules, Mode, Scope
+from semcache.errors import PolicyError
+from semcache.policy.domain import DomainPolicy, EncoderThresholds
+from semcache.policy.patterns import Pattern, compile_pattern, found_in
+from semcache.policy.schema import Rule
+
+MODES = (Mode.OFF, Mode.SHADOW, Mode.EXACT, Mode.SEMANTIC)
+"""Strictest first."""
+SCOPES = (Scope.USER, Scope.TENANT, Scope.PUBLIC)
+"""Narrowest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule made ready: texts casefolded, pattern compiled; `index` is its place in the file."""
+
+    index: int
+    domain: str
+    routes: tuple[str, ...]
+    models: tuple[str, ...]
+    contains: tuple[str, ...]
+    pattern: Pattern | None
+
+    @property
+    def reads_system(self) -> bool:
+        """True when the system prompt decides."""
+        return bool(self.contains) or self.pattern is not None
+
+
+def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
+    """Make rules ready for matching.
+
+    Raises:
+        ValueError: a pattern outside the safe dialect (the schema has refused it before).
+    """
+    return tuple(_compile(index, rule) for index, rule in enumerate(rules))
+
+
+def _compile(index: int, rule: Rule) -> CompiledRule:
+    prompt = rule.system_prompt
+    return CompiledRule(
+        index=index,
+        domain=rule.domain,
+        routes=rule.routes,
+        models=rule.models,
+        contains=tuple(text.casefold() for text in prompt.contains) if prompt else (),
+        pattern=compile_pattern(prompt.regex) if prompt and prompt.regex is not None else None,
+    )
+
+
+def covers(pattern: str, value: str) -> bool:
+    """Match a name or path: equal, or a final `*` in the pattern stands for any ending."""
+    return value.startswith(pattern[:-1]) if pattern.endswith("*") else value == pattern
+
+
+def covers_any(patterns: Sequence[str], value: str) -> bool:
+    """Match against any of the patterns."""
+    return any(covers(pattern, value) for pattern in patterns)
+
+
+def find_rule(rules: Sequence[CompiledRule], path: str, model: str, system: str) -> CompiledRule | None:
+    """Give the first rule whose stated conditions all hold, or None."""
+    folded = system.casefold() if any(rule.reads_system for rule in rules) else ""
+    for rule in rules:
+        if _holds(rule, path, model, system, folded):
+            return rule
+    return None
+
+
+def _holds(rule: CompiledRule, path: str, model: str, system: str, folded: str) -> bool:
+    if rule.routes and not covers_any(rule.routes, path):
+        return False
+    if rule.models and not covers_any(rule.models, model):
+        return False
+    if not rule.reads_system:
+        return True
+    if any(text in folded for text in rule.contains):
+        return True
+    return rule.pattern is not None and found_in(rule.pattern, system)
+
+
+def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
+    """Combine two policies of one tenant: in every knob the stricter of both.
+
+    The domain's name becomes both names in alphabetical order with a `+` between. An encoder
+    keeps explicit thresholds only where both state some: without them it serves nothing.
+
+    Raises:
+        PolicyError: the policies belong to two tenants.
+    """
+    if a.tenant != b.tenant:
+        raise PolicyError("policies of two tenants never combine")
+    bands = _common_bands(a.encoder_bands, b.encoder_bands)
+    return DomainPolicy(
+        tenant=a.tenant,
+        domain="+".join(sorted({*a.domain.split("+"), *b.domain.split("+")})),
+        mode=min(a.mode, b.mode, key=MODES.index),
+        threshold=max(a.threshold, b.threshold),
+        verified_threshold=max(a.verified_threshold, b.verified_threshold),
+        draft_threshold=max(a.draft_threshold, b.draft_threshold),
+        scope=min(a.scope, b.scope, key=SCOPES.index),
+        ttl=min(a.ttl, b.ttl),
+        ttl_jitter=max(a.ttl_jitter, b.ttl_jitter),
+        gate=_all_vetoes(a.gate, b.gate),
+        max_age=shorter(a.max_age, b.max_age),
+        max_temperature=min(a.max_temperature, b.max_temperature),
+        allow_default_temperature=a.allow_default_temperature and b.allow_default_temperature,
+        max_user_turns=min(a.max_user_turns, b.max_user_turns),
+        allow_tools=a.allow_tools and b.allow_tools,
+        store=a.store and b.store,
+        max_entry_bytes=min(a.max_entry_bytes, b.max_entry_bytes),
+        # "zero" claims less; it sorts behind "original".
+        usage_on_hit=max(a.usage_on_hit, b.usage_on_hit),
+        neighbours=min(a.neighbours, b.neighbours),
+        generation=max(a.generation, b.generation),
+        encoder_thresholds=tuple((band.encoder, band.threshold) for band in bands),
+        store_tool_calls=a.store_tool_calls and b.store_tool_calls,
+        encoder_bands=bands,
+    )
+
+
+def shorter(a: float | None, b: float | None) -> float | None:
+    """Give the smaller of two limits, where None is no limit."""
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b)
+
+
+def _all_vetoes(a: GateRules, b: GateRules) -> GateRules:
+    return GateRules(
+        numbers=a.numbers or b.numbers,
+        units=a.units or b.units,
+        dates=a.dates or b.dates,
+        negation=a.negation or b.negation,
+        names=a.names or b.names,
+        language=a.language or b.language,
+        order=a.order or b.order,
+    )
+
+
+def _common_bands(
+    a: Sequence[EncoderThresholds], b: Sequence[EncoderThresholds]
+) -> tuple[EncoderThresholds, ...]:
+    others = {band.encoder: band for band in b}
+    return tuple(_stricter_band(band, others[band.encoder]) for band in a if band.encoder in others)
+
+
+def _stricter_band(a: EncoderThresholds, b: EncoderThresholds) -> EncoderThresholds:
+    return EncoderThresholds(
+        a.encoder, max(a.threshold, b.threshold), max(a.verified, b.verified), max(a.draft, b.draft)
+    )
