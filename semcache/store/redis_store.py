@@ -1,0 +1,294 @@
+"""The entry store on Redis or Valkey: embedded, a single server, or a cluster.
+
+Every public operation is one script on the server (`store.scripts`), so it costs one round trip
+and happens whole or not at all. Who may serve an entry is decided here from what the server
+says now: not rejected, not expired, born under the present epochs, and the bytes say that they
+are this tenant's and this key's.
+
+On a cluster the change stream lives on another node than the tenant: there the announcement is
+a second script after the first. If a process dies between the two, other replicas learn of a
+new entry only when they rebuild, and of a deletion when they next read the entry (they always
+do before they serve it); nothing deleted is served either way.
+
+This module knows nothing of vectors' meaning, policies or HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
+from semcache.errors import StoreError
+from semcache.ports import Change, Clock, Selector
+from semcache.store import codec
+from semcache.store.browse import Counts, Page, TenantReader
+from semcache.store.follower import follow
+from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
+from semcache.store.link import Argument, Link, LinkRules, Reply
+from semcache.store.server import Server, named, raw
+
+OVERHEAD = 600
+"""Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
+LONGEST_LIFE = 10 * 365 * 86400.0
+_BATCH = 64
+_THREAD_ABOVE = 128 << 10
+"""Texts above this are packed and checked in a thread: it takes more than a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one tenant may hold; the oldest go first. Bytes count values plus `OVERHEAD` each."""
+
+    entries: int = 100_000
+    bytes: int = 1 << 30
+
+
+def same_quota(_: TenantId) -> Quota:
+    """Give every tenant the default quota."""
+    return Quota()
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRules:
+    """How a store behaves: bounds of its link, key prefix, length of the change stream.
+
+    `cluster` says that the server is part of a Redis Cluster: then no script touches keys of two
+    slots; see the module's docstring for what that costs.
+    """
+
+    link: LinkRules = field(default_factory=LinkRules)
+    prefix: str = "sc"
+    stream_length: int = 10_000
+    cluster: bool = False
+    quota_of: Callable[[TenantId], Quota] = same_quota
+
+
+class RedisStore:
+    """`ports.EntryStore` on the server that a URL names; see the module's docstring."""
+
+    def __init__(self, url: str, clock: Clock, rules: StoreRules) -> None:
+        """Prepare; nothing is connected before the first call.
+
+        Args:
+            url: redis://, rediss:// or unix://; see `store.link`.
+            clock: Time for lifetimes that callers count in Unix seconds.
+            rules: Bounds.
+
+        Raises:
+            StoreError: `config`: the URL is not usable.
+        """
+        keys = Keys(rules.prefix)
+        self._link = Link(url, rules.link)
+        self._server = Server(self._link, keys, rules.stream_length, cluster=rules.cluster)
+        self._reader = TenantReader(self._server)
+        self._rules = rules
+        self._clock = clock
+        self._keys = keys
+
+    @property
+    def is_open(self) -> bool:
+        """True while the breaker refuses calls."""
+        return self._link.breaker.is_open
+
+    @property
+    def corrupt(self) -> int:
+        """Values found damaged and dropped since the start."""
+        return self._server.corrupt
+
+    async def get_exact(self, tenant: TenantId, key: ExactKey) -> Entry | None:
+        """Give the live entry of an exact key in one round trip."""
+        return (await self.lookup(tenant, key, ()))[0]
+
+    async def lookup(
+        self, tenant: TenantId, key: ExactKey, epoch_keys: Sequence[str]
+    ) -> tuple[Entry | None, Epochs]:
+        """Give the live entry of an exact key, and the present epochs, in one round trip.
+
+        A caller that will store its own answer after a miss needs both.
+
+        Raises:
+            StoreError: unreachable, late or corrupt (the corrupt value is dropped).
+        """
+        name, value, epochs = await self._look(tenant, digest(key), epoch_keys)
+        if value is None:
+            return None, epochs
+        entry = await self._server.decoded(value, tenant, named(name), key)
+        return (entry if self._is_live(entry) else None), epochs
+
+    async def get_many(self, tenant: TenantId, ids: Sequence[EntryId]) -> list[Entry | None]:
+        """Give live entries by id, in order, in one round trip for each 64."""
+        found: list[Entry | None] = []
+        for start in range(0, len(ids), _BATCH):
+            batch = ids[start : start + _BATCH]
+            values = await self._server.read(
+                self._server.scripts.get_many, tenant, [raw(name) for name in batch]
+            )
+            for name, value in zip(batch, values, strict=True):
+                found.append(await self._live(value, tenant, name))
+        return found
+
+    async def epochs(self, tenant: TenantId, keys: Sequence[str]) -> Epochs:
+        """Give the present invalidation counters; those at 0 are left out.
+
+        `key:<exact key>` may be among them: not 0 for an hour after an entry of that key was
+        deleted by id or rejected, and checked by `put` only.
+        """
+        return (await self._look(tenant, b"", keys))[2]
+
+    async def put(self, entry: Entry) -> bool:
+        """Store and announce an entry in one round trip; see `EntryStore.put`.
+
+        False also when the entry has expired on arrival, when its id or exact key was deleted by
+        id or rejected since its epochs were asked for, or when a later verdict stands in its place.
+
+        Raises:
+            StoreError: also `invalid` (cannot be written) and `quota` (larger than a tenant's all).
+        """
+        life = min(entry.expires_at - entry.created_at, entry.expires_at - self._clock.now(), LONGEST_LIFE)
+        if not life > 0:
+            return False
+        _check_id(entry.id)
+        large = entry.completion.size > _THREAD_ABOVE
+        value = await asyncio.to_thread(codec.encode, entry) if large else codec.encode(entry)
+        quota = self._rules.quota_of(entry.tenant)
+        size = len(value) + OVERHEAD
+        if size > quota.bytes:
+            raise StoreError("entry is larger than its tenant's quota", kind="quota")
+        mark = dict(entry.epochs.values).get(f"{KEY_EPOCH}{entry.key}", 0)
+        reply = await self._server.write(
+            self._server.scripts.put,
+            entry.tenant,
+            (raw(entry.id), value, max(1, int(life * 1000)), mark or "", size, quota.entries, quota.bytes),
+            lead=2,
+        )
+        return bool(reply[0] == b"ok")
+
+    async def delete(self, selector: Selector) -> int:
+        """Invalidate what the selector names; see `EntryStore.delete`.
+
+        One field alone (or none: the tenant) bumps its epoch, so that nothing born before comes
+        back. Ids, and several fields together, remove what is there and bar each removed id
+        and exact key for an hour against writes begun before.
+        """
+        fields = selector_keys(selector)
+        if selector.ids:
+            return await self._delete_ids(selector.tenant, fields, [raw(name) for name in selector.ids])
+        if len(fields) > 1:
+            members = await self._reader.members(selector.tenant, fields[0])
+            return await self._delete_ids(selector.tenant, fields, members)
+        return await self._invalidate(selector.tenant, fields[0] if fields else "")
+
+    async def scan(self, tenant: TenantId | None = None) -> AsyncIterator[Entry]:
+        """Yield all live entries, page by page; one changed meanwhile may come twice."""
+        tenants = [tenant] if tenant is not None else await self.tenants()
+        for owner in tenants:
+            cursor = b"-inf"
+            while cursor:
+                reply = await self._server.read(self._server.scripts.page, owner, (cursor, _BATCH))
+                cursor = reply[0]
+                for name, value in zip(reply[1::2], reply[2::2], strict=True):
+                    entry = await self._live(value, owner, named(name))
+                    if entry is not None:
+                        yield entry
+
+    def changes(self) -> AsyncIterator[Change | None]:
+        """Follow the change stream on a connection of its own; see `EntryStore.changes`."""
+        return follow(self._link, self._keys, max(1.0, self._rules.link.deadline))
+
+    async def ping(self) -> None:
+        """Prove the store answers and takes writes."""
+        await self._link.call("SET", self._keys.shared("ping"), "1", "PX", 60_000)
+
+    async def tenants(self) -> list[TenantId]:
+        """List the tenants that hold entries."""
+        return await self._reader.tenants()
+
+    async def list_entries(self, selector: Selector, cursor: str = "", limit: int = 50) -> Page:
+        """List entries, newest first, rejected and invalidated ones too; see `TenantReader`."""
+        return await self._reader.list_entries(selector, cursor, limit)
+
+    async def show(self, tenant: TenantId, id: EntryId) -> Entry | None:
+        """Give an entry by id, whether or not it may be served; None when it is gone."""
+        return await self._reader.show(tenant, id)
+
+    async def counts(self, tenant: TenantId) -> Counts:
+        """Count what a tenant holds."""
+        return await self._reader.counts(tenant)
+
+    async def tidy(self, tenant: TenantId | None = None) -> int:
+        """Forget what has expired and what exceeds a quota; gives how many.
+
+        Storing does this too, a little at a time; this is for tenants that store nothing and for
+        quotas that were lowered.
+
+        Raises:
+            StoreError: unreachable, late or read-only.
+        """
+        gone = 0
+        for owner in [tenant] if tenant is not None else await self.tenants():
+            quota = self._rules.quota_of(owner)
+            while True:
+                batch = await self._server.write(
+                    self._server.scripts.tidy, owner, (quota.entries, quota.bytes), lead=0
+                )
+                gone += len(batch) // 2
+                if not batch:
+                    break
+        return gone
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        await self._link.aclose()
+
+    async def _look(
+        self, tenant: TenantId, exact: bytes, keys: Sequence[str]
+    ) -> tuple[bytes, bytes | None, Epochs]:
+        durable = [key for key in keys if not key.startswith(KEY_EPOCH)]
+        marked = [key for key in keys if key.startswith(KEY_EPOCH)]
+        arguments: list[Argument] = [exact, len(durable), *map(epoch_field, durable)]
+        arguments += [digest(key.removeprefix(KEY_EPOCH)) for key in marked]
+        name, value, counts, marks = await self._server.read(self._server.scripts.lookup, tenant, arguments)
+        pairs = zip([*durable, *marked], [*counts, *marks], strict=True)
+        return name or b"", value, Epochs(tuple((key, int(count)) for key, count in pairs if count))
+
+    async def _live(self, value: bytes | None, tenant: TenantId, id: EntryId) -> Entry | None:
+        if value is None:
+            return None
+        try:
+            entry = await self._server.decoded(value, tenant, id, None)
+        except StoreError:
+            return None  # counted and dropped there; the others of the batch are sound
+        return entry if self._is_live(entry) else None
+
+    def _is_live(self, entry: Entry) -> bool:
+        return entry.status is not ReviewStatus.REJECTED and entry.is_fresh(self._clock.now())
+
+    async def _delete_ids(self, tenant: TenantId, fields: Sequence[str], ids: Sequence[bytes]) -> int:
+        count = 0
+        filters = [epoch_field(field) for field in fields]
+        usable = [name for name in ids if name and not name.startswith(b"#")]
+        for start in range(0, len(usable), _BATCH):
+            arguments: list[Argument] = [len(filters), *filters, *usable[start : start + _BATCH]]
+            reply = await self._server.write(self._server.scripts.delete_ids, tenant, arguments, lead=1)
+            count += int(reply[0])
+        return count
+
+    async def _invalidate(self, tenant: TenantId, key: str) -> int:
+        scripts, field = self._server.scripts, epoch_field(key)
+        bumped = await self._server.write(scripts.bump, tenant, (field, raw(key)), lead=1)
+        bound, first, count = int(bumped[0]), 0, 0
+        members = b"s:" + field if key else b"age"
+        while True:
+            arguments = (members, field, bound, first, _BATCH)
+            reply: Reply = await self._server.write(scripts.sweep, tenant, arguments, lead=3)
+            first += int(reply[1])
+            count += int(reply[2])
+            if int(reply[0]) < _BATCH:
+                return count
+
+
+def _check_id(id: EntryId) -> None:
+    if not id or len(id) > 256 or id.startswith("#"):
+        raise StoreError("entry id is empty, longer than 256 characters, or begins with '#'", kind="invalid")

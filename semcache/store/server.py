@@ -1,0 +1,99 @@
+"""Scripts and values of one tenant, sent over a link: what the parts of the store share.
+
+This module knows how a script is addressed (keys, tenant, change stream) and how a value that
+came back is read and, when damaged, dropped. It decides nothing about entries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from semcache.core import Entry, EntryId, ExactKey, TenantId
+from semcache.errors import StoreError
+from semcache.store import codec
+from semcache.store.keys import Keys, digest
+from semcache.store.link import Argument, Link, Reply
+from semcache.store.scripts import Script, Scripts
+
+_THREAD_ABOVE = 256 << 10
+
+
+class Server:
+    """One deployment's scripts behind a link."""
+
+    def __init__(self, link: Link, keys: Keys, stream_length: int, *, cluster: bool = False) -> None:
+        self.link = link
+        self.keys = keys
+        self.scripts = Scripts()
+        self.corrupt = 0
+        self._length = stream_length
+        self._shared = tuple(keys.shared(name) for name in ("changes", "seq", "tenants"))
+        self._cluster = cluster
+
+    async def read(self, script: Script, tenant: TenantId, arguments: Sequence[Argument]) -> Reply:
+        """Run a reading script for a tenant.
+
+        Raises:
+            StoreError: any fault, named.
+        """
+        base = self.keys.base(tenant)
+        return await self.link.run(script, (base + b"ep",), (base, *arguments))
+
+    async def write(
+        self, script: Script, tenant: TenantId, arguments: Sequence[Argument], *, lead: int
+    ) -> list[Reply]:
+        """Run a writing script for a tenant; what it announces is seen by every follower.
+
+        Args:
+            script: What to run.
+            tenant: Whose keys it may touch.
+            arguments: Beside base, tenant and stream length, which every writing script takes.
+            lead: How many items of the reply come before the list of what was announced.
+
+        Raises:
+            StoreError: any fault, named.
+        """
+        base = self.keys.base(tenant)
+        keys = (base + b"ep",) if self._cluster else (base + b"ep", *self._shared)
+        reply: list[Reply] = await self.link.run(script, keys, (base, raw(tenant), self._length, *arguments))
+        if self._cluster and len(reply) > lead:
+            dies = reply[1] if script is self.scripts.put else 0
+            keys = (self.keys.shared("ep"), *self._shared)
+            await self.link.run(
+                self.scripts.announce, keys, (b"", raw(tenant), self._length, dies, *reply[lead:])
+            )
+        return reply
+
+    async def decoded(self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None) -> Entry:
+        """Read a value that was asked for under these names; drop it when it is damaged.
+
+        Raises:
+            StoreError: `corrupt`.
+        """
+        try:
+            if len(value) > _THREAD_ABOVE:
+                return await asyncio.to_thread(codec.decode, value, tenant, id=id, key=key)
+            return codec.decode(value, tenant, id=id, key=key)
+        except StoreError:
+            self.corrupt += 1
+            await self._discard(value, tenant, id, key)
+            raise
+
+    async def _discard(self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None) -> None:
+        exact = digest(key) if key is not None else b""
+        try:
+            # Only if these very bytes still stand there: a sound entry must not go in their place.
+            await self.write(self.scripts.discard, tenant, (raw(id), codec.checksum_of(value), exact), lead=0)
+        except StoreError:
+            return  # the corruption is what the caller hears of; the next reader tries again
+
+
+def named(name: bytes) -> EntryId:
+    """Read an id as it came over the wire."""
+    return EntryId(name.decode("utf-8", "replace"))
+
+
+def raw(text: str) -> bytes:
+    """Encode a name as it goes over the wire; lone surrogates stay distinct instead of failing."""
+    return text.encode("utf-8", "surrogatepass")
