@@ -1,0 +1,218 @@
+"""Collect a chat answer while it passes by, and say at its end whether it may be remembered.
+
+Pure and incremental. Nothing here can disturb the bytes on their way to the client: whatever is
+wrong with them only makes the outcome `Incomplete`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, Protocol
+
+import orjson
+
+from semcache.answer.canonical import DROPPED, Incomplete, complete
+from semcache.answer.merge import ChoiceMerge, FieldMerge
+from semcache.answer.sse import SseEvent, SseSplitter
+from semcache.core import Completion
+
+_DONE = b"[DONE]"
+_PLAIN_EVENTS = (b"", b"message")
+MAX_BYTES = 16 * 1024 * 1024
+
+
+class Assembler(Protocol):
+    """Collects one answer."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next decoded body bytes."""
+        ...
+
+    def finish(self) -> Completion | Incomplete:
+        """Give the outcome after the last byte."""
+        ...
+
+
+class JsonAssembler:
+    """A whole answer in one JSON document."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._left = max_bytes
+        self._parts: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next decoded body bytes."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            self._parts.clear()
+        else:
+            self._parts.append(chunk)
+
+    def finish(self) -> Completion | Incomplete:
+        """Give the answer if the document is whole and good."""
+        if self._left < 0:
+            return Incomplete("too_large")
+        try:
+            # Refuses invalid UTF-8, lone surrogates, NaN and endless nesting.
+            return complete(orjson.loads(b"".join(self._parts)))
+        except orjson.JSONDecodeError:
+            return Incomplete("invalid_json")
+
+
+class StreamAssembler:
+    """An answer that comes as an event stream of chunks ending in `[DONE]`."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._left = max_bytes
+        self._splitter = SseSplitter()
+        self._flaw: str | None = None
+        self._done = False
+        self._chunks: list[bytes] = []
+        self._top = FieldMerge(frozenset(), joins=False)
+        self._usage: Any = None
+        self._choices: dict[int, ChoiceMerge] = {}
+        self._surrogates = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next decoded body bytes."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            self._spoil("too_large")
+        if self._flaw is not None:
+            return
+        for event in self._splitter.feed(chunk):
+            self._take(event)
+        if self._splitter.overflowed:
+            self._spoil("too_large")
+
+    def finish(self) -> Completion | Incomplete:
+        """Give the answer if the stream came to its proper end and everything in it is good."""
+        for event in self._splitter.finish():
+            self._take(event)
+        if self._flaw is not None:
+            return Incomplete(self._flaw)
+        if not self._done:
+            return Incomplete("no_done")
+        document = self._document()
+        chunks: bytes | None = None
+        try:
+            if self._surrogates:
+                document = _mended(document)
+            if self._top.lossy or any(choice.lossy for choice in self._choices.values()):
+                chunks = self._kept_chunks()
+        except (ValueError, RecursionError):
+            # Half a pair is left, or stands in a chunk that would have to be kept as it is.
+            return Incomplete("surrogate")
+        return complete(document, chunks)
+
+    def _spoil(self, reason: str) -> None:
+        self._flaw = self._flaw or reason
+        self._chunks.clear()
+        self._choices.clear()
+
+    def _take(self, event: SseEvent) -> None:
+        if event.data is None:
+            # The last event without its blank line: only the end mark is taken from it.
+            self._done = self._done or event.raw.strip() in (b"data: [DONE]", b"data:[DONE]")
+        elif event.data.strip() == _DONE:
+            self._done = True
+        elif event.data and self._flaw is None:
+            self._take_data(event.name, event.data)
+
+    def _take_data(self, name: bytes, data: bytes) -> None:
+        chunk = self._parse(data)
+        if name == b"error":
+            self._spoil("error")
+        elif name not in _PLAIN_EVENTS and not _is_chunk(chunk):
+            return  # an event of somebody's own, no part of the answer
+        elif chunk is None:
+            self._spoil("invalid_json")
+        elif not isinstance(chunk, dict):
+            self._spoil("shape")
+        elif chunk.get("error"):
+            self._spoil("error")
+        elif self._done:
+            self._spoil("after_done")
+        else:
+            self._chunks.append(data)
+            self._merge(chunk)
+
+    def _parse(self, data: bytes) -> Any:
+        """Parse one event's JSON; None when it is none. Half a surrogate pair is let through."""
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            if b"\\u" not in data:
+                return None
+        try:
+            value = json.loads(data, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            return None
+        self._surrogates = True
+        return value
+
+    def _merge(self, chunk: dict[str, Any]) -> None:
+        for key, value in chunk.items():
+            if key == "usage":
+                # Servers that count as they go send it in every chunk: the last one holds.
+                self._usage = value if value is not None else self._usage
+            elif key == "choices":
+                self._merge_choices(value)
+            elif key != "object" and key not in DROPPED:
+                self._top.add(key, value)
+
+    def _merge_choices(self, choices: Any) -> None:
+        if choices is None:
+            return
+        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+            self._spoil("shape")
+            return
+        for choice in choices:
+            index = choice.get("index", 0)
+            if choice.get("error") or not isinstance(index, int):
+                self._spoil("error" if choice.get("error") else "shape")
+                return
+            merge = self._choices.get(index)
+            if merge is None:
+                merge = self._choices[index] = ChoiceMerge(index)
+            merge.add(choice)
+
+    def _document(self) -> dict[str, Any]:
+        top = self._top.result()
+        document = {
+            "object": "chat.completion",
+            "model": top.pop("model", None),
+            "choices": [self._choices[index].result() for index in sorted(self._choices)],
+        }
+        if self._usage is not None:
+            document["usage"] = self._usage
+        return {**document, **top}
+
+    def _kept_chunks(self) -> bytes:
+        kept = [orjson.loads(data) for data in self._chunks]
+        return orjson.dumps([{k: v for k, v in chunk.items() if k not in DROPPED} for chunk in kept])
+
+
+def _is_chunk(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("object") == "chat.completion.chunk"
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _mended(value: Any) -> Any:
+    """Join surrogate pairs that were cut in two.
+
+    Raises:
+        ValueError: a half has no partner.
+    """
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        case list():
+            return [_mended(item) for item in value]
+        case dict():
+            return {_mended(key): _mended(item) for key, item in value.items()}
+        case _:
+            return value
