@@ -1,0 +1,104 @@
+"""Measure the gate on labelled pairs: share of good pairs refused, share of bad pairs caught, time."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from math import sqrt
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from semcache.core import GateRules
+from semcache.decide.gate import compare, features
+
+FILES = (
+    "adversarial", "checklist_en", "paws_wiki_en", "pawsx_zh", "cmedqq_zh", "rqe_medical_en", "medquad_en",
+    "fow_pairs_en", "written_pairs", "gptcache_mock_en",
+)  # fmt: skip
+
+
+def wilson(hits: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """95 % interval of a share (Wilson 1927)."""
+    if total == 0:
+        return 0.0, 1.0
+    share = hits / total
+    centre = share + z * z / (2 * total)
+    half = z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return (centre - half) / (1 + z * z / total), (centre + half) / (1 + z * z / total)
+
+
+@dataclass
+class Cell:
+    pairs: int = 0
+    vetoed: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+
+    def add(self, vetoes: tuple[str, ...]) -> None:
+        self.pairs += 1
+        self.vetoed += bool(vetoes)
+        self.words.update(vetoes)
+
+    def row(self) -> tuple[str, str, str, str]:
+        low, high = wilson(self.vetoed, self.pairs)
+        words = " ".join(f"{word}:{n}" for word, n in self.words.most_common(5))
+        return (
+            str(self.pairs),
+            f"{100 * self.vetoed / self.pairs:.1f}",
+            f"{100 * low:.1f} - {100 * high:.1f}",
+            words,
+        )
+
+
+def measure(path: Path, rules: GateRules, times: list[float]) -> dict[tuple[str, bool], Cell]:
+    cells: defaultdict[tuple[str, bool], Cell] = defaultdict(Cell)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        pair = json.loads(line)
+        start = time.perf_counter()
+        found = compare(features(pair["a"]), features(pair["b"]), rules)
+        times.append(time.perf_counter() - start)
+        crosses = pair.get("lang") in ("mixed", "en-zh")
+        cells["all, one language" if not crosses else "all, across languages", pair["same"]].add(found)
+        cells[pair.get("category") or "-", pair["same"]].add(found)
+    return cells
+
+
+def print_file(console: Console, name: str, cells: dict[tuple[str, bool], Cell], *, brief: bool) -> None:
+    table = Table("category", "pairs are", "n", "vetoed %", "95 % interval", "by", title=name)
+    for (category, same), cell in sorted(
+        cells.items(), key=lambda item: (not item[0][0].startswith("all"), item[0])
+    ):
+        if category != "-" and not (brief and not category.startswith("all")):
+            table.add_row(category, "same" if same else "different", *cell.row())
+    console.print(table)
+
+
+def main(arguments: list[str]) -> int:
+    """Usage: gate.py [--brief] [DIRECTORY [FILE ...]]."""
+    brief = "--brief" in arguments
+    places = [argument for argument in arguments if argument != "--brief"]
+    directory = Path(places[0]) if places else Path(__file__).resolve().parents[3] / "shared" / "data"
+    console = Console(width=150)
+    features("warm up 热身 1")
+    times: list[float] = []
+    for name in places[1:] or FILES:
+        path = directory / f"{name}.jsonl"
+        if not path.exists():
+            console.print(f"{name}: not here, skipped")
+            continue
+        print_file(console, name, measure(path, GateRules(), times), brief=brief)
+    times.sort()
+    if times:
+        p50, p99 = times[len(times) // 2], times[int(len(times) * 0.99)]
+        console.print(
+            f"one pair, both texts new: p50 {1e3 * p50:.3f} ms, p99 {1e3 * p99:.3f} ms, n {len(times)}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""Negations: how many a text holds, after taking away those that negate nothing.
+
+`not only`, `why not`, a tag question, `I don't know how to`, `能不能`, `区别` hold the word but
+not the meaning. Knows nothing of opposites (see `poles`); `polarity` joins the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from semcache.decide.marks import Found, Mark
+from semcache.decide.text import Token
+from semcache.decide.wordlist import split
+
+FAMILY = "negation"
+_NEG, _TROUBLE, _BOTH, _NONE = "negation", "trouble", "inability", "harmless"
+
+_TABLE = {
+    _NEG: """
+not|never|no|without|none|neither|nor|nobody|no one|nothing|nowhere|hardly|unless|except|except for|apart from
+other than|lacking|lack|lacks|avoid|avoids|avoided|avoiding|free of|non|no longer|not yet|refrain|instead of|rather than
+不|没|没有|未|别|非|无|勿|莫|不要|不是|不会|不用|无需|不需要|不必|不想|不可|不应该|不应|不该|未经|尚未|从不|从未|并非|绝不
+除非|除了|除外|避免|忌|忌口|禁忌|切勿|不再|没法律|不带|除去|免""",
+    _BOTH: """
+can not|could not|unable|not able|will not|would not|does not work|do not work|is not working|not working|not work
+did not work|does not start|inability|not possible|not load|not respond|not responding|not turn on|not connect|not recognized
+不能|不了|无法|没法|不能够|不上|不出|不到|不动|打不开|用不了|登不上|不行|不可以|不工作|没反应|不好用|不见了|没办法""",
+    _TROUBLE: """
+trouble|problem|problems|issue|issues|error|errors|difficulty|difficulties|fail|fails|failed|failing|failure|broken|stuck
+refuses to|refusing to|keeps crashing|crash|crashes|declined|locked out|missing|lost|lose|wrong|struggling|stopped working
+失败|出错|报错|问题|坏了|故障|异常|卡住|崩溃|错误|丢了|丢失|困难|打不开|不好使""",
+    _NONE: """
+not only|why not|or not|whether or not|if not|not sure|not certain|no matter|no problem|no idea|not to mention|no worries
+do not know|does not know|did not know|do not understand|did not understand|do not remember|can not remember|do not recall
+can not recall|can not figure|can not find out|do not mind|do not worry|does not matter|can not wait|do not get|not really sure
+no doubt|not just|not merely|nothing but|not quite sure|do not really know|do not hesitate|if you do not mind|problem set
+have no idea|have no clue|no clue|never mind|nevertheless|nonetheless|lost and found|can not seem to remember|not familiar
+不过|不同|不错|不仅|不但|不管|不论|不妨|不断|不锈钢|不动产|差不多|对不起|不好意思|不客气|不久|不止|不如|不得了|了不起
+不知道|不清楚|不懂|不太懂|不明白|不记得|不确定|不太清楚|不太会|我不会|要不|来不及|不由|不禁|不愧|不然|不等式|不良反应|不孕|不育|不孕不育
+未来|未婚|未成年|未必|区别|分别|特别|级别|类别|性别|别人|别的|个别|识别|告别|鉴别|辨别|别墅|离别|国别|派别|送别|别克
+非常|非洲|是非|非得|无论|无线|无锡|无聊|无人机|无花果|无限|无所谓|无创|是否|能否|可否|会否|与否|有无|有没有|是不是|能不能|会不会
+要不要|可不可以|好不好|行不行|对不对|该不该|用不用|需不需要|想不想|没事|没关系|没问题|不用谢|不用担心|不见得|忍不住|免费|不客气|没错
+免疫|免疫力|避免不了|避孕|难免|不少|不免|不禁|不得不|不可避免|不可不|非不|不足|不明|不稳|不适|不舒服|不振|不全|不调|不齐|不规则|不正常|不平衡|不安|不均""",
+}  # fmt: skip
+
+_LEADING = frozenset(split("is are was were does did can could should would has have will must may"))
+_SUBJECTS = frozenset(split("i you we they he she it the this that there my your our their these those"))
+_FINAL = frozenset("吗呢啊呀吧么了")
+_YES_CHARACTERS = frozenset("能会可行要吃是有")
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`count` negations that count, and whether the text reports a failure or an inability."""
+
+    count: int
+    trouble: bool
+
+
+def entries() -> Iterator[tuple[str, Mark]]:
+    """Yield the table: concept = class of the phrase."""
+    for name, lines in _TABLE.items():
+        for line in lines.strip().split("\n"):
+            for phrase in line.split("|"):
+                yield phrase, Mark(FAMILY, name)
+
+
+def of(found: Sequence[Found], tokens: Sequence[Token]) -> Negation:
+    """Count the negations of a text from its marks."""
+    words = [token.low for token in tokens]
+    count = 0
+    trouble = False
+    for item in found:
+        name = item.mark.name
+        trouble |= name in (_TROUBLE, _BOTH)
+        if name in (_NEG, _BOTH) and not _is_idle(words, tokens, item):
+            count += 1
+    return Negation(count, trouble)
+
+
+def _is_idle(words: Sequence[str], tokens: Sequence[Token], item: Found) -> bool:
+    """True for a negation that asks instead of negating."""
+    i = item.start
+    word = words[i]
+    if word == "no":
+        return item.end < len(words) and words[item.end][:1].isdigit()
+    if word in ("not", "can", "could", "will", "would"):
+        return _is_leading_question(words, tokens, i if word != "not" else i - 1) or _is_tag(words, item.end)
+    return word in ("不", "没") and (_is_a_not_a(words, i) or _is_final(words, tokens, item.end))
+
+
+def _is_leading_question(words: Sequence[str], tokens: Sequence[Token], i: int) -> bool:
+    """`Isn't Paris the capital?` asks the same as `Is Paris the capital?`; `Do not open` does not."""
+    if i < 0 or not tokens[i].first or i + 2 >= len(words) or words[i + 1] != "not":
+        return False
+    return words[i] in _LEADING or (words[i] == "do" and words[i + 2] in _SUBJECTS)
+
+
+def _is_tag(words: Sequence[str], end: int) -> bool:
+    """`..., isn't it?` at the very end."""
+    return end == len(words) - 1 and words[end] in _SUBJECTS and end >= 2
+
+
+def _is_a_not_a(words: Sequence[str], i: int) -> bool:
+    """`能不能`, `需要不需要`."""
+    before, after = words[max(0, i - 2) : i], words[i + 1 : i + 3]
+    return bool(before and after) and (before[-1] == after[0] or (len(before) == 2 and before == after))
+
+
+def _is_final(words: Sequence[str], tokens: Sequence[Token], end: int) -> bool:
+    """`可以吃不？`, `吃了没`: a closing negation makes the question."""
+    while end < len(words) and words[end] in _FINAL:
+        end += 1
+    return end == len(words) or tokens[end].first
