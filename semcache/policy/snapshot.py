@@ -11,11 +11,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from semcache.core import CachePolicy, Caller, ChatRequest, Directives, TenantId
+from semcache.core import CachePolicy, Caller, ChatRequest, Directives, Mode, TenantId
 from semcache.errors import PolicyError, RequestError
 from semcache.policy.access import Gatekeeper, gatekeeper, refused
 from semcache.policy.checks import PolicySource
-from semcache.policy.directives import Wishes, apply, wishes_of
+from semcache.policy.directives import apply, wishes_of
 from semcache.policy.domain import ClassifierSpec, DomainPolicy, Quota
 from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
@@ -101,11 +101,11 @@ class PolicySnapshot:
             self.memo[key] = policy
         return policy
 
-    def tighten(self, policy: CachePolicy, domain: str, *, user_named: bool = False) -> DomainPolicy:
+    def tighten(self, policy: CachePolicy, domain: str) -> DomainPolicy:
         """Combine a resolved policy with the domain that the classifier found.
 
-        The scope may have become narrower: the namespace must then be made anew. `user_named`
-        says whether the request names its end user; without one, scope user closes the cache.
+        A domain whose answers belong to fewer people closes the cache for this request: look-up
+        and storing were prepared for the wider circle, and nothing of it may be used.
 
         Raises:
             PolicyError: the policy is not of this room's making, or the tenant has no such domain.
@@ -113,7 +113,8 @@ class PolicySnapshot:
         tenant = self.by_tenant.get(policy.tenant)
         if tenant is None or domain not in tenant.domains or not isinstance(policy, DomainPolicy):
             raise PolicyError("cannot tighten: no such tenant or domain in this generation")
-        return apply(combine(tenant, policy, domain), Wishes(named=user_named))
+        after = combine(tenant, policy, domain)
+        return after if after.scope is policy.scope else replace(after, mode=Mode.OFF, store=False)
 
     def exemplars(self, tenant: TenantId) -> Mapping[str, tuple[str, ...]]:
         """Give the classifier's typical questions by class; empty when it is switched off."""

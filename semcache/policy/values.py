@@ -12,9 +12,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?(s|m|h|d|w)")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(s|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_SIZE = re.compile(r"(\d{1,9})\s?(B|KiB|MiB|GiB)")
+_SIZE = re.compile(r"([0-9]{1,9}) ?(B|KiB|MiB|GiB)")
 _BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 MAX_DURATION = 366 * 86_400
