@@ -24,6 +24,11 @@ MAX_BYTES = 16 * 1024 * 1024
 class Assembler(Protocol):
     """Collects one answer."""
 
+    @property
+    def is_done(self) -> bool:
+        """True once nothing that matters can follow, though the body has not ended."""
+        ...
+
     def feed(self, chunk: bytes) -> None:
         """Take the next decoded body bytes."""
         ...
@@ -33,12 +38,25 @@ class Assembler(Protocol):
         ...
 
 
+def chat_assembler(content_type: str) -> Assembler | None:
+    """Choose by media type; None for what cannot be a chat answer."""
+    if content_type == "text/event-stream":
+        return StreamAssembler()
+    # Some servers label their JSON as text; the document decides.
+    return JsonAssembler() if content_type in ("application/json", "text/plain", "") else None
+
+
 class JsonAssembler:
     """A whole answer in one JSON document."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._left = max_bytes
         self._parts: list[bytes] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Never known before the body's end."""
+        return False
 
     def feed(self, chunk: bytes) -> None:
         """Take the next decoded body bytes."""
@@ -72,6 +90,11 @@ class StreamAssembler:
         self._usage: Any = None
         self._choices: dict[int, ChoiceMerge] = {}
         self._surrogates = False
+
+    @property
+    def is_done(self) -> bool:
+        """True once `[DONE]` came after nothing but good chunks."""
+        return self._done and self._flaw is None
 
     def feed(self, chunk: bytes) -> None:
         """Take the next decoded body bytes."""

@@ -28,7 +28,7 @@ DROPPED = OWN_FIELDS | _PADDING
 class Incomplete:
     """Not to be stored.
 
-    `reason` is one of: `cut`, `upstream_status`, `undecodable`, `too_large`, `invalid_json`,
+    `reason` is one of: `cut`, `upstream_status`, `undecodable`, `content_type`, `too_large`, `invalid_json`,
     `surrogate`, `shape`, `error`, `no_done`, `after_done`, `finish_reason`, `refusal`, `empty`,
     `arguments`.
     """
