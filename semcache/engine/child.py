@@ -209,18 +209,26 @@ class EngineChild:
         process, self._process = self._process, None
         if process is None:
             return
-        if process.stdin is not None:
-            process.stdin.close()
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                async with asyncio.timeout(PATIENCE_AFTER_TERM):
-                    await process.wait()
-            except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+        try:
+            if process.returncode is None:
+                await _terminate(process)
+        finally:
+            # Last, since a closed pipe is a request to end as well, and one at a time is enough.
+            if process.stdin is not None:
+                process.stdin.close()
+
+
+async def _terminate(process: Process) -> None:
+    """Ask a process to end; force it after a while."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(PATIENCE_AFTER_TERM):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 def socket_path(data: Path) -> Path:

@@ -37,8 +37,10 @@ def unix_listener(path: Path, owner_wait: float = OWNER_WAIT_SECONDS) -> Iterato
         _own(lock, path, owner_wait)
         _remove_leftover(path)
         with _bound(path) as listener:
-            yield listener
-            path.unlink(missing_ok=True)
+            try:
+                yield listener
+            finally:
+                path.unlink(missing_ok=True)
     finally:
         os.close(lock)
 

@@ -166,8 +166,13 @@ def _invalid(message: str, param: str) -> RequestError:
 
 
 def _refusal(error: ValidationError) -> RequestError:
-    """Turn the first complaint into a refusal; its words hold the rule, not the client's value."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    """Turn one complaint into a refusal; its words hold the rule, not the client's value.
+
+    The innermost complaint is taken: a value of several allowed forms fails each of them, and the
+    form that was meant is the one whose check got furthest.
+    """
+    complaints = error.errors(include_url=False, include_context=False, include_input=False)
+    first = max(complaints, key=lambda complaint: len(complaint["loc"]))
     path = _path(first["loc"])
     code = "missing_required_parameter" if first["type"] == "missing" else "invalid_value"
     return RequestError(f"{path}: {first['msg']}", code=code, param=path)

@@ -21,6 +21,7 @@ from semcache.engine.hosting import EngineHost
 from semcache.engine.listening import port_listener, unix_listener
 from semcache.engine.server import create_app
 from semcache.engine.service import Defaults, Engine
+from semcache.errors import EngineError
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +66,8 @@ def serve(options: EngineOptions) -> int:
 
         app = create_app(host, options.name, max_body=options.max_body, on_failure=on_failure)
         server = uvicorn.Server(_uvicorn_config(app))
+        # uvicorn hands a signal on after its own orderly end; this way the socket is removed, too.
+        signal.signal(signal.SIGTERM, _leave)
         server.run(sockets=[listener])
         return 1 if failed.is_set() else 0
 
@@ -75,6 +78,8 @@ def load_engine(options: EngineOptions, stage: Callable[[str], None]) -> Engine:
     Raises:
         EngineError: the model cannot be loaded.
     """
+    if not (options.model / "config.json").is_file():
+        raise EngineError(f"cannot load the model in {options.model}: it has no config.json")
     stage("importing torch")
     # Here and not above, so that the socket listens seconds earlier.
     from semcache.engine.network import load_model  # noqa: PLC0415 - heavy
@@ -118,6 +123,10 @@ def _uvicorn_config(app: object) -> uvicorn.Config:
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=120,  # longer than clients keep idle connections, so that they close first
     )
+
+
+def _leave(_signal: int, _frame: object) -> None:
+    raise SystemExit(0)
 
 
 def _end_with_parent() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ def cut(data, cuts):
     """Cut a sequence at the given places."""
     places = sorted({place % (len(data) + 1) for place in cuts})
     edges = [0, *places, len(data)]
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(edges)]
 
 
 def run_guard(stops, pieces):
