@@ -14,6 +14,7 @@ from semcache.ports import Selector
 from semcache.store.keys import epoch_field, selector_keys
 from semcache.store.link import Argument
 from semcache.store.server import Server, named, raw
+from semcache.store.shapes import a_list, a_number, bytes_or_nil, pairs, some_bytes
 
 MAX_PAGE = 500
 _MAX_CURSOR = 1 << 53
@@ -48,7 +49,7 @@ class TenantReader:
             StoreError: unreachable or late.
         """
         names = await self._server.link.call("ZRANGE", self._server.keys.shared("tenants"), 0, -1)
-        return sorted(TenantId(name.decode("utf-8", "replace")) for name in names)
+        return sorted(TenantId(some_bytes(name).decode("utf-8", "replace")) for name in a_list(names))
 
     async def list_entries(self, selector: Selector, cursor: str, limit: int) -> Page:
         """List a page of what matches all given fields, newest first.
@@ -68,15 +69,15 @@ class TenantReader:
         fields = selector_keys(selector)
         arguments: list[Argument] = [_bound(cursor), max(1, min(limit, MAX_PAGE)), len(fields)]
         arguments += map(epoch_field, fields)
-        reply = await self._server.read(self._server.scripts.list, selector.tenant, arguments)
+        reply = a_list(await self._server.read(self._server.scripts.list, selector.tenant, arguments), 1)
         entries = []
-        for name, value in zip(reply[1::2], reply[2::2], strict=True):
+        for name, value in pairs(reply[1:]):
             try:
                 entries.append(await self._server.decoded(value, selector.tenant, named(name), None))
             except StoreError as error:
                 if error.kind != "corrupt":
                     raise
-        return Page(tuple(entries), reply[0].decode().removeprefix("("))
+        return Page(tuple(entries), some_bytes(reply[0]).decode("ascii", "replace").removeprefix("("))
 
     async def show(self, tenant: TenantId, id: EntryId) -> Entry | None:
         """Give an entry by id, whether or not it may be served.
@@ -84,7 +85,8 @@ class TenantReader:
         Raises:
             StoreError: unreachable, late or corrupt.
         """
-        value = await self._server.link.call("GET", self._server.keys.base(tenant) + b"e:" + raw(id))
+        reply = await self._server.link.call("GET", self._server.keys.base(tenant) + b"e:" + raw(id))
+        value = bytes_or_nil(reply)
         return None if value is None else await self._server.decoded(value, tenant, id, None)
 
     async def counts(self, tenant: TenantId) -> Counts:
@@ -93,8 +95,9 @@ class TenantReader:
         Raises:
             StoreError: unreachable or late.
         """
-        entries, held = await self._server.read(self._server.scripts.counts, tenant, ())
-        return Counts(int(entries), int(held))
+        reply = await self._server.read(self._server.scripts.counts, tenant, ())
+        entries, held = a_list(reply, 2, 2)
+        return Counts(a_number(entries), a_number(held))
 
     async def members(self, tenant: TenantId, epoch_key: str) -> list[bytes]:
         """Give the ids that live under one epoch key (expired ones may still be among them).
@@ -103,8 +106,7 @@ class TenantReader:
             StoreError: unreachable or late.
         """
         key = self._server.keys.base(tenant) + b"s:" + epoch_field(epoch_key)
-        ids: list[bytes] = await self._server.link.call("ZRANGE", key, 0, -1)
-        return ids
+        return [some_bytes(name) for name in a_list(await self._server.link.call("ZRANGE", key, 0, -1))]
 
 
 def _matches(entry: Entry, selector: Selector) -> bool:

@@ -216,7 +216,10 @@ def _decode_checked(value: bytes) -> Entry:
 
 def _decode_vector(value: bytes, at: int, dimension: int) -> Vector:
     vector = np.frombuffer(value, dtype="<f2", count=dimension, offset=at).astype(np.float32)
-    vector /= np.sqrt(np.dot(vector, vector))
+    length = np.dot(vector, vector)
+    if not 0.9 < length < 1.1:  # NaN fails this too
+        raise ValueError(length)
+    vector /= np.sqrt(length)
     return vector
 
 

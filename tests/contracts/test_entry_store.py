@@ -18,11 +18,16 @@ from semcache.store.embedded import ValkeyChild
 from semcache.store.link import Link
 from semcache.store.redis_store import OVERHEAD, Quota, RedisStore, StoreRules
 from tests.fakes.entry_store import FakeEntryStore
-from tests.store.servers import ACME, EXTERNAL, WallClock, entry, same, valkey
+from tests.store.servers import ACME, EXTERNAL, WallClock, cluster, entry, same, valkey
 
-__all__ = ["valkey"]  # a fixture used by name
+__all__ = ["cluster", "valkey"]  # fixtures, used by name
 
-NAMES = ["fake", "valkey", pytest.param("external", marks=pytest.mark.skipif(not EXTERNAL, reason="no URL"))]
+NAMES = [
+    "fake",
+    "valkey",
+    "cluster",
+    pytest.param("external", marks=pytest.mark.skipif(not EXTERNAL, reason="no URL")),
+]
 QUOTA = Quota(entries=20, bytes=60_000)
 OTHER = TenantId("other")
 Store = RedisStore | FakeEntryStore
@@ -30,13 +35,15 @@ Store = RedisStore | FakeEntryStore
 
 @pytest.fixture(params=NAMES)
 async def store(
-    request: pytest.FixtureRequest, clock: WallClock, valkey: ValkeyChild
+    request: pytest.FixtureRequest, clock: WallClock, valkey: ValkeyChild, cluster: str
 ) -> AsyncIterator[Store]:
     if request.param == "fake":
         yield FakeEntryStore(clock, lambda _: QUOTA)
         return
-    url = valkey.url if request.param == "valkey" else EXTERNAL
-    rules = StoreRules(prefix=f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA)
+    url = {"valkey": valkey.url, "cluster": cluster, "external": EXTERNAL}[request.param]
+    rules = StoreRules(
+        prefix=f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA, cluster=request.param == "cluster"
+    )
     real = RedisStore(url, clock, rules)
     yield real
     await real.aclose()
@@ -50,8 +57,8 @@ async def clear(url: str, rules: StoreRules) -> None:
     cursor = b"0"
     while True:
         cursor, keys = await link.call("SCAN", cursor, "MATCH", f"{rules.prefix}:*", "COUNT", 500)
-        if keys:
-            await link.call("UNLINK", *keys)
+        for key in keys:
+            await link.call("UNLINK", key)
         if cursor == b"0":
             return await link.aclose()
 

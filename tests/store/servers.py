@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import socket as socket_module
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,7 +16,9 @@ import numpy as np
 import pytest
 
 from semcache.core import Completion, Embedding, EncoderId, Entry, EntryId, ExactKey, TenantId, Usage
-from semcache.store.embedded import ChildRules, ValkeyChild
+from semcache.errors import StoreError
+from semcache.store.embedded import ChildRules, ValkeyChild, server_binary
+from semcache.store.link import Link, LinkRules, Reply
 
 ACME = TenantId("acme")
 EXTERNAL = os.environ.get("SEMCACHE_TEST_REDIS_URL", "")
@@ -42,6 +47,54 @@ def valkey() -> Iterator[ValkeyChild]:
             yield child
         finally:
             asyncio.run(child.stop())
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """A one-node Redis Cluster: it refuses scripts that touch two slots as a large one does."""
+    with tempfile.TemporaryDirectory(prefix="store-") as home:
+        port, bus = free_port(), free_port()
+        options = (
+            f"--port {port} --cluster-port {bus} --bind 127.0.0.1 --cluster-enabled yes --save  --dir {home}"
+        )
+        with running(options.split(" "), f"{home}/s") as url:
+            assert asyncio.run(command(url, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)) == b"OK"
+            while b"cluster_state:ok" not in asyncio.run(command(url, "CLUSTER", "INFO")):
+                time.sleep(0.02)
+            yield url
+
+
+@contextlib.contextmanager
+def running(options: list[str], socket: str) -> Iterator[str]:
+    """Run a plain server with these options; gives the URL of its socket."""
+    with subprocess.Popen(
+        [str(server_binary()), *options, "--unixsocket", socket], stdout=subprocess.DEVNULL
+    ) as process:
+        try:
+            url = f"unix://{socket}"
+            for _ in range(500):
+                with contextlib.suppress(StoreError):
+                    asyncio.run(command(url, "PING"))
+                    break
+                time.sleep(0.01)
+            yield url
+        finally:
+            process.kill()
+
+
+async def command(url: str, *words: bytes | str | int) -> Reply:
+    """Send one command on a connection of its own."""
+    link = Link(url, LinkRules(deadline=5.0))
+    try:
+        return await link.call(*words)
+    finally:
+        await link.aclose()
+
+
+def free_port() -> int:
+    with socket_module.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def unit(seed: int, size: int = 384) -> np.ndarray:

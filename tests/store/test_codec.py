@@ -1,0 +1,141 @@
+"""Bytes of an entry: what goes in comes out, and nothing else ever does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.core import (
+    Completion,
+    Embedding,
+    EncoderId,
+    Entry,
+    EntryId,
+    Epochs,
+    ExactKey,
+    ReviewStatus,
+    TenantId,
+    Usage,
+)
+from semcache.errors import StoreError
+from semcache.store import codec
+from tests.store.servers import entry, same, unit
+
+counts = st.integers(-(2**63), 2**63 - 1)
+text = st.text(max_size=40)
+times = st.floats(allow_nan=False, allow_infinity=False)
+usages = st.none() | st.builds(Usage, counts, counts, counts)
+completions = st.builds(
+    Completion, st.binary(max_size=300), usages, st.none() | st.binary(max_size=100), st.booleans()
+)
+vectors = st.none() | st.integers(1, 40).map(lambda size: Embedding(unit(size, size), EncoderId("m")))
+epochs = st.lists(st.tuples(text, st.integers(0, 2**32 - 1)), max_size=4, unique_by=lambda pair: pair[0])
+entries = st.builds(
+    Entry,
+    id=text,
+    tenant=text,
+    namespace=text,
+    key=text,
+    domain=text,
+    model=text,
+    prompt=text,
+    completion=completions,
+    created_at=times,
+    expires_at=times,
+    embedding=vectors,
+    tags=st.lists(text, max_size=5).map(tuple),
+    status=st.sampled_from(ReviewStatus),
+    version=st.integers(0, 2**32 - 1),
+    epochs=epochs.map(lambda pairs: Epochs(tuple(pairs))),
+)
+
+
+@given(entries)
+@settings(max_examples=300, deadline=None)
+def test_what_goes_in_comes_out(made: Entry) -> None:
+    value = codec.encode(made)
+    back = codec.decode(value, made.tenant, id=made.id, key=made.key)
+    assert same(back, made)
+    assert codec.decode(codec.encode(back), made.tenant).completion == made.completion
+
+
+def corrupt(value: bytes, tenant: str = "acme", **asked: str) -> bool:
+    with pytest.raises(StoreError) as refused:
+        codec.decode(value, TenantId(tenant), **asked)  # type: ignore[arg-type] # plain words
+    return refused.value.kind == "corrupt"
+
+
+def test_every_flipped_bit_is_seen() -> None:
+    value = codec.encode(entry(embedding=Embedding(unit(1, 8), EncoderId("m")), tags=("a",)))
+    for at in range(len(value)):
+        for bit in (1, 128):
+            assert corrupt(value[:at] + bytes([value[at] ^ bit]) + value[at + 1 :])
+
+
+def test_every_cut_is_seen() -> None:
+    value = codec.encode(entry(embedding=Embedding(unit(1, 8), EncoderId("m"))))
+    assert all(corrupt(value[:size]) for size in range(len(value)))
+    assert corrupt(value + b"\0")
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_corrupt(noise: bytes) -> None:
+    assert corrupt(noise)
+    assert corrupt(b"SC\x01" + noise)
+
+
+def test_another_format_is_unknown() -> None:
+    value = codec.encode(entry())
+    assert corrupt(value[:2] + b"\x02" + value[3:])
+
+
+def test_a_sound_checksum_does_not_make_sense_of_nonsense() -> None:
+    value = codec.encode(entry())
+    for at in (3, 20, 60, 70):
+        mad = value[:at] + b"\xff" * 4 + value[at + 4 : -16]
+        assert corrupt(mad + codec._checksum(mad))
+
+
+def test_another_entry_than_asked_for_is_corrupt() -> None:
+    value = codec.encode(entry())
+    assert corrupt(value, "other")
+    assert corrupt(value, id=EntryId("e2"))
+    assert corrupt(value, key=ExactKey("k"))
+
+
+def test_float16_does_not_move_a_cosine() -> None:
+    """The claim of the codec's docstring, on Gaussian directions and on lopsided ones."""
+    generator = np.random.default_rng(7)
+    rows = generator.normal(size=(400, 384))
+    rows[200:, :4] *= 40
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    back = []
+    for row in rows:
+        value = codec.encode(entry(embedding=Embedding(row, EncoderId("m"))))
+        read = codec.decode(value, TenantId("acme")).embedding
+        assert read is not None
+        assert read.vector.dtype == np.float32
+        back.append(read.vector)
+    stored = np.array(back)
+    assert np.abs(np.linalg.norm(stored, axis=1) - 1).max() < 1e-6
+    asked = rows[:100]
+    drift = np.abs(asked @ stored.T - asked @ rows.T).max()
+    assert drift < 1e-4
+    assert ((rows * stored).sum(axis=1) > 1 - 1e-6).all()
+
+
+def test_texts_are_packed_and_small() -> None:
+    answer = (
+        b'{"choices":[{"index":0,"message":{"role":"assistant","content":"'
+        + b"Paris is the capital. " * 45
+        + b'"},"finish_reason":"stop"}],"model":"m","object":"chat.completion"}'
+    )
+    made = entry(completion=Completion(answer, Usage(9, 200)), embedding=Embedding(unit(3), EncoderId("m")))
+    assert len(codec.encode(made)) < 1300
+    large = dataclasses.replace(made, completion=Completion(b"x" * 2_000_000, None))
+    value = codec.encode(large)
+    assert codec.decode(value, made.tenant).completion == large.completion
