@@ -1,0 +1,172 @@
+"""Assigning domains, and the algebra of tightening: never looser, whatever the order."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semcache.core import GateRules, Mode, Scope, TenantId
+from semcache.errors import PolicyError
+from semcache.policy.domain import DomainPolicy, EncoderThresholds
+from semcache.policy.match import MODES, SCOPES, compile_rules, covers, find_rule, tighten
+from tests.policy.samples import MINIMAL, TWO_DOMAINS, source
+
+unit = st.floats(0, 1)
+
+
+@st.composite
+def bands(draw: st.DrawFn) -> tuple[EncoderThresholds, ...]:
+    names = sorted(draw(st.sets(st.sampled_from(["a", "b", "c"]))))
+    return tuple(EncoderThresholds(n, draw(unit), draw(unit), draw(unit)) for n in names)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> DomainPolicy:
+    drawn = draw(bands())
+    return DomainPolicy(
+        tenant=TenantId("acme"),
+        domain=draw(st.sampled_from(["chat", "code", "legal", "chat+code"])),
+        mode=draw(st.sampled_from(Mode)),
+        threshold=draw(unit),
+        verified_threshold=draw(unit),
+        draft_threshold=draw(unit),
+        scope=draw(st.sampled_from(Scope)),
+        ttl=draw(st.floats(1, 1e6)),
+        ttl_jitter=draw(st.floats(0, 0.5)),
+        gate=GateRules(*[draw(st.booleans()) for _ in fields(GateRules)]),
+        max_age=draw(st.none() | st.floats(0, 1e6)),
+        max_temperature=draw(st.floats(0, 2)),
+        allow_default_temperature=draw(st.booleans()),
+        max_user_turns=draw(st.integers(1, 9)),
+        allow_tools=draw(st.booleans()),
+        store=draw(st.booleans()),
+        max_entry_bytes=draw(st.integers(1, 1 << 20)),
+        usage_on_hit=draw(st.sampled_from(["zero", "original"])),
+        neighbours=draw(st.integers(1, 64)),
+        generation=draw(st.sampled_from(["g1", "g2"])),
+        encoder_thresholds=tuple((band.encoder, band.threshold) for band in drawn),
+        store_tool_calls=draw(st.booleans()),
+        encoder_bands=drawn,
+    )
+
+
+@given(policies(), policies())
+def test_tighten_is_commutative(a: DomainPolicy, b: DomainPolicy) -> None:
+    assert tighten(a, b) == tighten(b, a)
+
+
+@given(policies(), policies(), policies())
+def test_tighten_is_associative(a: DomainPolicy, b: DomainPolicy, c: DomainPolicy) -> None:
+    assert tighten(tighten(a, b), c) == tighten(a, tighten(b, c))
+
+
+@given(policies())
+def test_tighten_is_idempotent(a: DomainPolicy) -> None:
+    assert tighten(a, a) == a
+
+
+def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
+    """Compare knob by knob, written from the meaning of each and not from the code."""
+    own = {band.encoder: band for band in loose.encoder_bands}
+    return {
+        "tenant": strict.tenant == loose.tenant,
+        "domain": set(loose.domain.split("+")) <= set(strict.domain.split("+")),
+        "mode": MODES.index(strict.mode) <= MODES.index(loose.mode),
+        "threshold": strict.threshold >= loose.threshold,
+        "verified_threshold": strict.verified_threshold >= loose.verified_threshold,
+        "draft_threshold": strict.draft_threshold >= loose.draft_threshold,
+        "scope": SCOPES.index(strict.scope) <= SCOPES.index(loose.scope),
+        "ttl": strict.ttl <= loose.ttl,
+        "ttl_jitter": strict.ttl_jitter >= loose.ttl_jitter,
+        "gate": all(getattr(strict.gate, f.name) >= getattr(loose.gate, f.name) for f in fields(GateRules)),
+        "max_age": loose.max_age is None or (strict.max_age is not None and strict.max_age <= loose.max_age),
+        "max_temperature": strict.max_temperature <= loose.max_temperature,
+        "allow_default_temperature": strict.allow_default_temperature <= loose.allow_default_temperature,
+        "max_user_turns": strict.max_user_turns <= loose.max_user_turns,
+        "allow_tools": strict.allow_tools <= loose.allow_tools,
+        "store": strict.store <= loose.store,
+        "max_entry_bytes": strict.max_entry_bytes <= loose.max_entry_bytes,
+        "usage_on_hit": strict.usage_on_hit == "zero" or loose.usage_on_hit == "original",
+        "neighbours": strict.neighbours <= loose.neighbours,
+        "generation": strict.generation >= loose.generation,
+        "encoder_thresholds": all(
+            name in own and raw >= own[name].threshold for name, raw in strict.encoder_thresholds
+        ),
+        "store_tool_calls": strict.store_tool_calls <= loose.store_tool_calls,
+        "encoder_bands": all(
+            band.encoder in own
+            and band.threshold >= own[band.encoder].threshold
+            and band.verified >= own[band.encoder].verified
+            and band.draft >= own[band.encoder].draft
+            for band in strict.encoder_bands
+        ),
+    }
+
+
+@given(policies(), policies())
+def test_tighten_is_never_looser_than_either_in_any_knob(a: DomainPolicy, b: DomainPolicy) -> None:
+    both = tighten(a, b)
+    for side in (a, b):
+        verdict = is_not_looser(both, side)
+        assert set(verdict) == {field.name for field in fields(DomainPolicy)}  # a new knob needs a line above
+        assert all(verdict.values()), verdict
+
+
+@given(policies(), policies())
+def test_tighten_takes_no_more_than_needed(a: DomainPolicy, b: DomainPolicy) -> None:
+    both = tighten(a, b)
+    for field in fields(DomainPolicy):
+        if field.name not in ("domain", "gate", "encoder_bands", "encoder_thresholds"):
+            assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
+
+
+@given(policies())
+def test_policies_of_two_tenants_never_combine(a: DomainPolicy) -> None:
+    with pytest.raises(PolicyError, match="two tenants"):
+        tighten(a, replace(a, tenant=TenantId("other")))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "expected"),
+    [
+        ("gpt-5", "gpt-5", True), ("gpt-5", "gpt-5-mini", False), ("gpt-5*", "gpt-5-mini", True), ("gpt-5*", "gpt-5", True),
+        ("*", "", True), ("*", "anything", True), ("a*b", "axb", False), ("/v1/*", "/v1/chat/completions", True), ("/v1/*", "/v1", False),
+    ],
+)  # fmt: skip
+def test_names_and_paths_with_a_final_star(pattern: str, value: str, expected: bool) -> None:
+    assert covers(pattern, value) is expected
+
+
+RULES = compile_rules(source(TWO_DOMAINS).policy.assign.rules)
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "system", "domain"),
+    [
+        ("/v1/chat/completions", "gpt", "", None),
+        ("/v1/chat/completions", "gpt", "Now you are a doctor. Answer.", "medical"),
+        ("/v1/completions", "code-7b", "", "code"),
+        ("/v1/completions", "gpt", "", None),
+        ("/v1/chat/completions", "code-7b", "", None),
+        ("/v1/completions", "code-7b", "You are a DOCTOR", "medical"),
+        ("", "", "\udcff", None),
+    ],
+)
+def test_the_first_rule_whose_conditions_all_hold_assigns(
+    path: str, model: str, system: str, domain: str | None
+) -> None:
+    found = find_rule(RULES, path, model, system)
+    assert (found.domain if found else None) == domain
+
+
+def test_either_text_or_pattern_of_a_system_prompt_is_enough() -> None:
+    text = (
+        MINIMAL
+        + "assign: {rules: [{domain: chat, system_prompt: {contains: [aaa, STRASSE], regex: 'b{2}$'}}]}\n"
+    )
+    rules = compile_rules(source(text).policy.assign.rules)
+    assert all(find_rule(rules, "/", "m", system) for system in ("xAAAx", "straße", "abb"))
+    assert not any(find_rule(rules, "/", "m", system) for system in ("aa", "bba", ""))
