@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from semcache.answer.flight import Assembler, Flights, Ticket
+from semcache.answer.assemble import Assembler
+from semcache.answer.flight import Flights
 from semcache.core import (
     Bypass,
     CachePolicy,
-    Caller,
-    ChatRequest,
     Completion,
     Decision,
-    Directives,
-    Draft,
     Embedding,
     Entry,
     EntryId,
@@ -37,75 +34,22 @@ from semcache.core import (
     Mode,
     Namespace,
     Scope,
+    TenantId,
 )
-from semcache.decide import rules
-from semcache.decide.decision import Candidate, decide, explicit_scale
+from semcache.decide import admission
+from semcache.decide.decision import Candidate, decide
+from semcache.decide.freshness import is_servable
+from semcache.decide.scale import onto_reference
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
+from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace
+from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock, Encoder, EntryStore, Generator, UpstreamCall, UpstreamReply, VectorIndex
+from semcache.ports import Clock, Encoder, EntryStore, UpstreamCall, VectorIndex
 from semcache.store.near import NearCache
 
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """An upstream as the pipeline needs it: who answers, under which key, and its habits.
-
-    `authorization` is the managed key's header value, or None when the client's own passes.
-    `identity` enters the namespace: another upstream's answer is another answer.
-    """
-
-    generator: Generator
-    identity: str
-    authorization: str | None = None
-    stream_usage: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as it enters the story."""
-
-    request: ChatRequest
-    caller: Caller
-    directives: Directives
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    answer_changing: tuple[tuple[str, str], ...] = ()
-    upstream: str = ""
-    raw_body: bytes | None = None
-    """The body as it came, when it cannot be re-serialised (lone surrogates): never cached."""
-
-
-@dataclass(slots=True)
-class Trace:
-    """What happened on the way, for headers and the record."""
-
-    policy: CachePolicy
-    decision: Decision
-    backend: str = ""
-    served: bool = False
-    faults: list[str] = field(default_factory=list)
-    stored: bool = False
-    collapsed: bool = False
-    completion: Completion | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """Answered from the cache."""
-
-    entry: Entry
-    trace: Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Forwarded:
-    """Answered by an upstream; the bytes come through the ticket."""
-
-    ticket: Ticket
-    trace: Trace
-
-
-Answer = Served | Forwarded
+_LATER = (0.5, 2.0, 8.0)
+"""Seconds before a text whose encoder was busy or still loading is embedded again."""
 
 
 @dataclass(slots=True)
@@ -118,6 +62,8 @@ class _Step:
     namespace: Namespace
     key: ExactKey
     trace: Trace
+    epochs: Epochs | None = None
+    embedding: Embedding | None = None
     encoding: asyncio.Task[Embedding | None] | None = None
 
 
@@ -128,12 +74,14 @@ class Pipeline:
     Args:
         policies: gives the policy snapshot in force.
         store_alive: True while the change stream proves that the near cache can be trusted.
+        assembler: makes what collects an answer; True for a stream.
         spawn: starts a task that the lifespan owns.
         new_id, jitter: randomness, handed in.
     """
 
     policies: Callable[[], PolicySnapshot]
     encoder: Encoder | None
+    classifiers: Classifiers | None
     index: VectorIndex
     store: EntryStore
     near: NearCache
@@ -151,46 +99,60 @@ class Pipeline:
         """Serve from the cache or open the way to an upstream.
 
         Raises:
-            RequestError: unknown domain or upstream; 504 when only the cache may answer and cannot.
+            RequestError: unknown domain, model or upstream; 504 when only the cache may answer
+                and cannot.
         """
         snapshot = self.policies()
-        policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
-        backend = self._backend(snapshot, asked)
-        step = self._step(asked, policy, backend)
-        closed = rules.bypass(policy, asked.request, asked.directives)
-        if closed is None and asked.raw_body is not None:
-            closed = "unencodable"
-        if closed is not None:
-            return await self._forward(step, Bypass(closed))
-        return await self._decided(step, await self._look(step, snapshot))
+        step = self._step(snapshot, asked)
+        decision = await self._decision(step, snapshot)
+        step.trace.decision = decision
+        if isinstance(decision, Hit) and step.policy.mode is not Mode.SHADOW:
+            step.trace.served = True
+            return Served(decision.entry, step.trace)
+        if asked.directives.only_if_cached:
+            message = "No stored answer may be used for this request (only-if-cached was asked for)."
+            raise RequestError(message, status=504, type="cache_error", code="not_cached")
+        return self._forward(step)
 
     async def explain(self, asked: Asked) -> Trace:
         """Decide without serving, asking or storing anything."""
         snapshot = self.policies()
-        policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
-        step = self._step(asked, policy, self._backend(snapshot, asked))
-        closed = rules.bypass(policy, asked.request, asked.directives)
-        step.trace.decision = Bypass(closed) if closed else await self._look(step, snapshot)
+        step = self._step(snapshot, asked)
+        step.trace.decision = await self._decision(step, snapshot)
         return step.trace
 
-    # -- looking ------------------------------------------------------------------------
+    def backend_of(self, tenant: TenantId, asked: str) -> Backend:
+        """Give the upstream by name, never by URL: the one the client chose, or the tenant's, or the first.
 
-    async def _look(self, step: _Step, snapshot: PolicySnapshot) -> Decision:
-        """Exact tier, then meaning; a client that refuses stored answers skips both."""
-        if not rules.may_read(step.policy, step.asked.request, step.asked.directives):
-            return Miss("no-cache")
-        entry = await self._exact(step)
-        if entry is not None:
-            return Hit(entry, exact=True, similarity=1.0)
-        closed = rules.may_match(step.policy, step.asked.request, step.asked.directives)
+        Raises:
+            RequestError: 400, no such upstream.
+        """
+        name = asked or self.policies().upstream(tenant) or self.default_backend
+        backend = self.backends.get(name)
+        if backend is None:
+            message = f"There is no upstream named {name!r}."
+            raise RequestError(message, code="unknown_upstream", param="Semcache-Upstream")
+        return backend
+
+    # -- deciding -----------------------------------------------------------------------
+
+    async def _decision(self, step: _Step, snapshot: PolicySnapshot) -> Decision:
+        """Bypass, exact tier, meaning; every fault of the cache is a miss."""
+        asked, policy = step.asked, step.policy
+        closed = admission.bypass(policy, asked.request, asked.directives)
+        if closed is None and asked.raw_body is not None:
+            closed = "unencodable"
         if closed is not None:
-            return Miss(closed)
-        if self.encoder is None:
-            return Miss("no-encoder")
-        if self.index.count(step.namespace) == 0:
-            return Miss("empty-namespace")
+            return Bypass(closed)
         try:
-            return await self._by_meaning(step, snapshot, self.encoder)
+            refused = admission.may_read(policy, asked.directives)
+            if refused is not None:
+                step.epochs = await self.store.epochs(policy.tenant, self._epoch_keys(step))
+                return Miss(refused)
+            entry = await self._exact(step)
+            if entry is not None:
+                return Hit(entry, exact=True, similarity=1.0)
+            return await self._by_meaning(step, snapshot)
         except EncoderError as error:
             return self._fault(step, "encoder", error)
         except VectorIndexError as error:
@@ -203,133 +165,105 @@ class Pipeline:
         tenant, now = step.namespace.tenant, self.clock.now()
         if self.store_alive():
             held = self.near.get(tenant, step.key)
-            if held is not None and rules.is_servable(step.policy, step.asked.directives, held, now):
+            if held is not None and self._servable(step, held, now):
                 return held
         changes = self.near.changes
-        try:
-            entry = await self.store.get_exact(tenant, step.key)
-        except StoreError as error:
-            self._fault(step, "store", error)
-            return None
-        if entry is None or not rules.is_servable(step.policy, step.asked.directives, entry, now):
+        entry, step.epochs = await self.store.lookup(tenant, step.key, self._epoch_keys(step))
+        if entry is None or not self._servable(step, entry, now):
             return None
         self.near.put(entry, changes)
         return entry
 
-    async def _by_meaning(self, step: _Step, snapshot: PolicySnapshot, encoder: Encoder) -> Decision:
+    def _servable(self, step: _Step, entry: Entry, now: float) -> bool:
+        """A stored answer that could not be put together from its stream repeats as a stream only."""
+        whole = entry.completion.chunks is None or step.asked.request.stream
+        return whole and is_servable(step.policy, step.asked.directives, entry, now)
+
+    async def _by_meaning(self, step: _Step, snapshot: PolicySnapshot) -> Decision:
         """Encode, search inside the namespace, re-read what was found, decide."""
-        prompt = step.asked.request.prompt or ""
-        step.encoding = self.spawn(self._encode(step, encoder, prompt))
-        embedding = await step.encoding
-        if embedding is None:
-            return step.trace.decision
-        stricter = snapshot.domain_of(step.policy.tenant, embedding, encoder.name_of(embedding.encoder))
-        if stricter is not None:
-            step.policy = step.trace.policy = snapshot.tighten(step.policy, stricter)
-        if rules.may_match(step.policy, step.asked.request, step.asked.directives) is not None:
-            return Miss("domain")
+        request, directives = step.asked.request, step.asked.directives
+        closed = admission.may_match(step.policy, request, directives)
+        if closed is not None:
+            return Miss(closed)
+        if self.encoder is None:
+            return Miss("no-encoder")
+        if self.index.count(step.namespace) == 0:
+            return Miss("empty-namespace")
+        prompt = request.prompt or ""
+        embedding = step.embedding = await self.encoder.encode(prompt)
+        closed = self._tighten_by_domain(step, snapshot, embedding)
+        if closed is not None:
+            return Miss(closed)
+        candidates = await self._candidates(step, self.encoder, embedding)
+        if candidates is None:
+            return Miss("uncalibrated-encoder")
+        return decide(step.policy, directives, prompt, candidates, self.clock.now())
+
+    def _tighten_by_domain(self, step: _Step, snapshot: PolicySnapshot, embedding: Embedding) -> str | None:
+        """Let the classifier make the policy stricter; gives why nothing may be matched then, if so."""
+        if self.classifiers is None:
+            return None
+        assigned = self.classifiers.domain_of(snapshot, step.policy.tenant, embedding)
+        if assigned is None:
+            return "classifier-loading"
+        if assigned.domain is not None:
+            step.policy = step.trace.policy = snapshot.tighten(step.policy, assigned.domain)
+        return admission.may_match(step.policy, step.asked.request, step.asked.directives)
+
+    async def _candidates(
+        self, step: _Step, encoder: Encoder, embedding: Embedding
+    ) -> list[Candidate] | None:
+        """Neighbours, re-read from the store and checked again; None without a common scale."""
         neighbours = await self.index.search(step.namespace, embedding, step.policy.neighbours)
         ids = [neighbour.entry_id for neighbour in neighbours]
-        entries = await self.store.get_many(step.policy.tenant, ids)
+        entries = await self.store.get_many(step.policy.tenant, ids) if ids else []
         ghosts = [entry_id for entry_id, entry in zip(ids, entries, strict=True) if entry is None]
         if ghosts:
             await self.index.remove(ghosts)
         candidates: list[Candidate] = []
         for neighbour, entry in zip(neighbours, entries, strict=True):
-            if entry is None or entry.namespace != step.namespace.digest or entry.embedding is None:
+            if entry is None or not _belongs(entry, step, embedding):
                 continue
-            if entry.embedding.encoder != embedding.encoder:
-                continue
-            similarity = self._reference(step.policy, encoder, embedding, neighbour.cosine)
+            reference = encoder.to_reference(embedding.encoder, neighbour.cosine)
+            name = encoder.name_of(embedding.encoder)
+            similarity = onto_reference(step.policy, name, neighbour.cosine, reference)
             if similarity is None:
-                return Miss("uncalibrated-encoder")
+                return None
             candidates.append(Candidate(entry, similarity))
-        return decide(step.policy, step.asked.directives, prompt, candidates, self.clock.now())
-
-    def _reference(
-        self, policy: CachePolicy, encoder: Encoder, embedding: Embedding, cosine: float
-    ) -> float | None:
-        """Put a raw cosine on the scale of the policy's thresholds."""
-        explicit = dict(policy.encoder_thresholds).get(encoder.name_of(embedding.encoder))
-        if explicit is not None:
-            return explicit_scale(cosine, explicit, policy.threshold)
-        return encoder.to_reference(embedding.encoder, cosine)
-
-    async def _encode(self, step: _Step, encoder: Encoder, prompt: str) -> Embedding | None:
-        """Embed the prompt; a failure is the step's miss, not an exception (the task may be awaited later)."""
-        try:
-            return await encoder.encode(prompt)
-        except EncoderError as error:
-            step.trace.decision = self._fault(step, "encoder", error)
-            return None
+        return candidates
 
     def _fault(self, step: _Step, part: str, error: EncoderError | VectorIndexError | StoreError) -> Miss:
         """Note a cache fault; the request goes on as a miss."""
-        if isinstance(error, EncoderError) and error.is_refusal:
-            return Miss(f"encoder-{error.kind}")
-        step.trace.faults.append(f"{part}:{error.kind}")
-        return Miss(f"{part}-{error.kind}")
+        if not (isinstance(error, EncoderError) and error.is_refusal):
+            step.trace.faults.append(f"{part}:{error.kind}")
+        return Miss(f"{part}-{error.kind}".replace("_", "-"))
 
     # -- answering ----------------------------------------------------------------------
 
-    async def _decided(self, step: _Step, decision: Decision) -> Answer:
-        """Serve a hit, unless the policy only watches; everything else goes upstream."""
-        if isinstance(decision, Hit) and step.policy.mode is not Mode.SHADOW:
-            step.trace.decision = decision
-            step.trace.served = True
-            return Served(decision.entry, step.trace)
-        if step.asked.directives.only_if_cached:
-            raise RequestError(
-                "No stored answer may be used for this request (only-if-cached was asked for).",
-                status=504,
-                type="cache_error",
-                code="not_cached",
-            )
-        return await self._forward(step, decision)
-
-    async def _forward(self, step: _Step, decision: Decision) -> Forwarded:
+    def _forward(self, step: _Step) -> Forwarded:
         """Ask the upstream; equal storable misses share one call."""
-        step.trace.decision = decision
-        request, directives = step.asked.request, step.asked.directives
-        remember = (
-            not isinstance(decision, Bypass) and rules.may_store(step.policy, request, directives) is None
-        )
-        epochs = await self._epochs(step) if remember else None
-        shared = remember and epochs is not None and not directives.no_read
-        if remember and step.encoding is None:
-            self._start_encoding(step)
+        asked, trace = step.asked, step.trace
+        request, directives = asked.request, asked.directives
+        refused = admission.may_store(step.policy, request, directives)
+        remember = step.epochs is not None and refused is None and not isinstance(trace.decision, Bypass)
+        if remember and step.embedding is None and admission.may_match(step.policy, request, directives) is None:
+            step.encoding = self.spawn(self._encode(step, request.prompt or ""))
         ticket = self.flights.join(
-            f"{step.policy.tenant}:{step.key}" if shared else None,
+            f"{step.policy.tenant}:{step.key}" if remember and not directives.no_read else None,
             lambda: step.backend.generator.open(self._call(step)),
             lambda: self.assembler(request.stream),
-            self._remember(step, epochs),
+            self._remember(step) if remember else self._note(step),
         )
-        step.trace.collapsed = not ticket.leader
-        return Forwarded(ticket, step.trace)
-
-    def _start_encoding(self, step: _Step) -> None:
-        """Embed beside the upstream call what will be stored, if it may ever be matched by meaning."""
-        request, directives = step.asked.request, step.asked.directives
-        if self.encoder is not None and rules.may_match(step.policy, request, directives) is None:
-            step.encoding = self.spawn(self._encode(step, self.encoder, request.prompt or ""))
-
-    async def _epochs(self, step: _Step) -> Epochs | None:
-        """Read the invalidation counters the answer will be born under; None when the store is away."""
-        keys = ["", f"ns:{step.namespace.digest}", f"model:{step.asked.request.model}", f"key:{step.key}"]
-        keys += [f"tag:{tag}" for tag in step.asked.directives.tags]
-        try:
-            return await self.store.epochs(step.policy.tenant, keys)
-        except StoreError as error:
-            self._fault(step, "store", error)
-            return None
+        trace.collapsed = not ticket.leader
+        return Forwarded(ticket, trace)
 
     def _call(self, step: _Step) -> UpstreamCall:
         """The request as the upstream shall see it: the very JSON that was keyed."""
-        request, caller = step.asked.request, step.asked.caller
+        request = step.asked.request
         headers = [*step.asked.headers, (b"accept-encoding", b"identity")]
-        authorization = step.backend.authorization or caller.authorization
-        if authorization is not None:
-            headers.append((b"authorization", authorization.encode("latin-1")))
+        credential = step.backend.credential(step.asked.caller)
+        if credential is not None:
+            headers.append((b"authorization", credential.encode("latin-1")))
         body: Mapping[str, Any] = request.body
         if step.backend.stream_usage and request.stream and not request.include_usage:
             options = body.get("stream_options")
@@ -339,34 +273,72 @@ class Pipeline:
 
     # -- remembering --------------------------------------------------------------------
 
-    def _remember(self, step: _Step, epochs: Epochs | None) -> Callable[[Completion], Awaitable[bool]]:
-        """What to do with a whole answer: note it for the record and, if allowed, store it."""
+    def _note(self, step: _Step) -> Callable[[Completion], Awaitable[bool]]:
+        """Keep a whole answer for the record only."""
+
+        async def note(completion: Completion) -> bool:
+            step.trace.completion = completion
+            return False
+
+        return note
+
+    def _remember(self, step: _Step) -> Callable[[Completion], Awaitable[bool]]:
+        """Store a whole answer if the policy wants it: entry first, vector second."""
 
         async def remember(completion: Completion) -> bool:
             step.trace.completion = completion
-            if epochs is None or rules.may_store_answer(step.policy, completion) is not None:
+            if admission.may_store_answer(step.policy, completion) is not None:
                 return False
-            embedding = await step.encoding if step.encoding is not None else None
-            entry = self._entry(step, completion, embedding, epochs)
-            try:
-                step.trace.stored = await self.store.put(entry)
-            except StoreError as error:
-                self._fault(step, "store", error)
-                return False
-            if step.trace.stored and embedding is not None:
-                try:
-                    await self.index.add(step.namespace, entry.id, embedding)
-                except VectorIndexError as error:
-                    self._fault(step, "index", error)
+            if step.encoding is not None:
+                step.embedding = await step.encoding
+            entry = self._entry(step, completion)
+            step.trace.stored = await self._put(step, entry)
+            if step.trace.stored and entry.embedding is None and step.encoding is not None:
+                self.spawn(self._embed_later(step, entry))
             return step.trace.stored
 
         return remember
 
-    def _entry(
-        self, step: _Step, completion: Completion, embedding: Embedding | None, epochs: Epochs
-    ) -> Entry:
+    async def _put(self, step: _Step, entry: Entry) -> bool:
+        try:
+            if not await self.store.put(entry):
+                return False
+            if entry.embedding is not None:
+                await self.index.add(step.namespace, entry.id, entry.embedding)
+        except StoreError as error:
+            self._fault(step, "store", error)
+            return False
+        except VectorIndexError as error:
+            self._fault(step, "index", error)
+        return True
+
+    async def _encode(self, step: _Step, prompt: str) -> Embedding | None:
+        """Embed beside the upstream call what will be stored; a failure is noted, not raised."""
+        if self.encoder is None:
+            return None
+        try:
+            return await self.encoder.encode(prompt)
+        except EncoderError as error:
+            self._fault(step, "encoder", error)
+            return None
+
+    async def _embed_later(self, step: _Step, entry: Entry) -> None:
+        """Give an entry its vector after all, when its encoder was busy or still loading."""
+        for pause in _LATER:
+            await asyncio.sleep(pause)
+            try:
+                embedding = await self.encoder.encode(entry.prompt) if self.encoder is not None else None
+            except EncoderError as error:
+                if error.is_refusal:
+                    return
+                continue
+            if embedding is not None:
+                await self._put(step, replace(entry, embedding=embedding))
+            return
+
+    def _entry(self, step: _Step, completion: Completion) -> Entry:
         now = self.clock.now()
-        lifetime = rules.lifetime(step.policy, step.asked.directives, self.jitter())
+        directives = step.asked.directives
         return Entry(
             id=self.new_id(),
             tenant=step.policy.tenant,
@@ -377,38 +349,45 @@ class Pipeline:
             prompt=step.asked.request.prompt or "",
             completion=completion,
             created_at=now,
-            expires_at=now + lifetime,
-            embedding=embedding,
-            tags=step.asked.directives.tags,
-            epochs=epochs,
+            expires_at=now + admission.lifetime(step.policy, directives, self.jitter()),
+            embedding=step.embedding,
+            tags=directives.tags,
+            epochs=step.epochs or Epochs(),
         )
 
     # -- preparing ----------------------------------------------------------------------
 
-    def _step(self, asked: Asked, policy: CachePolicy, backend: Backend) -> _Step:
-        caller, directives = asked.caller, asked.directives
-        owner = caller.principal
-        if policy.scope is Scope.USER:
-            owner = f"{owner}\x00{directives.user or asked.request.end_user or caller.key_name}"
-        partition = Partition(
-            policy.tenant, policy.scope, owner, directives.namespace, backend.identity, asked.answer_changing
-        )
-        # A body that cannot be encoded has no key; it is never looked up or stored.
-        keyed = asked.raw_body is None
-        namespace = namespace_of(asked.request, partition) if keyed else Namespace(policy.tenant, "")
-        key = exact_key(namespace, asked.request) if keyed else ExactKey("")
+    def _step(self, snapshot: PolicySnapshot, asked: Asked) -> _Step:
+        """Resolve the policy and work out who the request could share an answer with."""
+        policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
+        backend = self.backend_of(asked.caller.tenant, asked.upstream)
         trace = Trace(policy, Miss("pending"), backend.generator.name)
-        return _Step(asked, policy, backend, namespace, key, trace)
+        if asked.raw_body is not None:
+            # Such a body cannot be hashed; it is never looked up or stored.
+            return _Step(asked, policy, backend, Namespace(policy.tenant, ""), ExactKey(""), trace)
+        owner = asked.caller.principal
+        if policy.scope is Scope.USER:
+            owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
+        partition = Partition(
+            tenant=policy.tenant,
+            scope=policy.scope,
+            owner=owner,
+            extra=asked.directives.namespace,
+            upstream=backend.identity,
+            headers=asked.answer_changing,
+        )
+        namespace = namespace_of(asked.request, partition)
+        return _Step(asked, policy, backend, namespace, exact_key(namespace, asked.request), trace)
 
-    def _backend(self, snapshot: PolicySnapshot, asked: Asked) -> Backend:
-        """The upstream by name, never by URL: the tenant's, or one the client may choose."""
-        name = asked.upstream or snapshot.upstream(asked.caller.tenant) or self.default_backend
-        backend = self.backends.get(name)
-        if backend is None:
-            raise RequestError(
-                f"There is no upstream named {name!r}.", code="unknown_upstream", param="Semcache-Upstream"
-            )
-        return backend
+    def _epoch_keys(self, step: _Step) -> list[str]:
+        """The counters an answer to this request is born under."""
+        keys = ["", f"ns:{step.namespace.digest}", f"model:{step.asked.request.model}", f"key:{step.key}"]
+        return keys + [f"tag:{tag}" for tag in step.asked.directives.tags]
 
 
-__all__ = ["Answer", "Asked", "Backend", "Draft", "Forwarded", "Pipeline", "Served", "Trace", "UpstreamReply"]
+def _belongs(entry: Entry, step: _Step, embedding: Embedding) -> bool:
+    """The index may be behind: what it found must still be of this namespace and this encoder."""
+    same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
+    whole = entry.completion.chunks is None or step.asked.request.stream
+    return same_encoder and whole and entry.namespace == step.namespace.digest
+

@@ -68,7 +68,8 @@ class EncoderSettings(Strict):
     multilingual: str = "multilingual-e5-small"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     deadline: Seconds = 0.25
-    preload: bool = False
+    queue: Annotated[int, Field(gt=0)] = 256
+    preload: bool = True
     memo: Annotated[int, Field(ge=0)] = 4096
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from semcache.core import Outcome, RequestRecord
 from semcache.errors import RequestError, SemcacheError
-from semcache.pipeline import Backend
+from semcache.journey import Backend
 from semcache.ports import Clock, RecordSink
 from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from semcache.answer.assemble import Incomplete
+from semcache.answer.canonical import Incomplete
+from semcache.answer.render import UsageMode
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
 from semcache.errors import SemcacheError, UpstreamError
-from semcache.pipeline import Asked, Served, Trace
+from semcache.journey import Asked, Served, Trace
 from semcache.proxy.admission import refuse_encoding
 from semcache.proxy.body import parse_object, read_body
 from semcache.proxy.directives import directives_of
@@ -100,9 +101,9 @@ class Exchange:
         if self._asked is None or self._trace is None:
             raise SemcacheError
         request, policy = self._asked.request, self._trace.policy
-        zero = policy.usage_on_hit == "zero" and self._trace.served
+        usage: UsageMode = "zero" if policy.usage_on_hit == "zero" and self._trace.served else "original"
         body = self._end.replay.render(
-            completion, name, stream=request.stream, include_usage=request.include_usage, zero_usage=zero
+            completion, name, stream=request.stream, include_usage=request.include_usage, usage=usage
         )
         if request.stream:
             await self._whole(200, [*_SSE, *head], body)

@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 import semcache
 from semcache.core import Draft, Hit
 from semcache.errors import RequestError, SemcacheError
-from semcache.pipeline import Asked, Pipeline, Trace
+from semcache.pipeline import Pipeline
+from semcache.journey import Asked, Trace
 from semcache.proxy.admission import Admission, is_local
 from semcache.proxy.body import parse_object
 from semcache.proxy.directives import directives_of
@@ -51,7 +52,9 @@ class OwnParts:
 
 def own_app(parts: OwnParts) -> FastAPI:
     """Build the FastAPI app of our own paths."""
-    app = FastAPI(title="semcache", version=semcache.__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="semcache", version=semcache.__version__, docs_url=None, redoc_url=None, openapi_url=None
+    )
 
     @app.get("/")
     async def about() -> dict[str, str]:
@@ -86,7 +89,9 @@ def own_app(parts: OwnParts) -> FastAPI:
     @app.post("/semcache/explain")
     async def explain(request: Request) -> dict[str, Any]:
         if not is_local(request.scope):
-            raise RequestError("explain is for callers on the proxy's own machine.", status=403, code="not_local")
+            raise RequestError(
+                "explain is for callers on the proxy's own machine.", status=403, code="not_local"
+            )
         headers = read_request_headers(request.scope["headers"])
         caller = parts.admission.caller(request.scope, headers)
         body = await request.body()

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from semcache.core import Caller
 from semcache.errors import RequestError
-from semcache.pipeline import Backend
+from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
 from semcache.proxy.body import ClientGone
 from semcache.proxy.disconnect import until_disconnect
@@ -47,13 +47,9 @@ def checked_path(scope: Scope) -> str:
     return path
 
 
-def credentials(headers: RequestHeaders, backend: Backend, caller: Caller) -> list[Pair]:
-    """Give the credential headers to send upstream: the managed key, else what the client brought."""
-    if backend.authorization is not None:
-        return [(b"authorization", backend.authorization.encode("latin-1"))]
-    if caller.authorization is not None:
-        return [(b"authorization", caller.authorization.encode("latin-1"))]
-    return []
+def _credentials(backend: Backend, caller: Caller) -> list[Pair]:
+    credential = backend.credential(caller)
+    return [] if credential is None else [(b"authorization", credential.encode("latin-1"))]
 
 
 async def forward(
@@ -83,7 +79,7 @@ async def forward(
             *length,
             *encoding,
             (b"accept-encoding", accept),
-            *credentials(headers, backend, caller),
+            *_credentials(backend, caller),
         ),
         body=_upload(receive) if _has_body(scope, headers) else b"",
         query=scope.get("query_string", b""),

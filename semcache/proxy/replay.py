@@ -1,7 +1,8 @@
 """Writing a whole answer again: as one JSON object or as a stream of events, under a fresh identity.
 
 What does not change from replay to replay is rendered once and kept for recent entries; a replay
-then costs one join. Knows nothing of why the answer may be served.
+then costs one join. First in, first out: laying an answer out again is cheap.
+Knows nothing of why the answer may be served.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from semcache.answer.render import Template, json_template, sse_template
+from semcache.answer.render import JsonParts, SseParts, UsageMode, json_parts, sse_parts
 from semcache.core import Completion
+
+_Key = tuple[str, bool, bool, UsageMode]
 
 
 class Replay:
-    """Renders completions; an LRU of templates is bounded by count and bytes.
+    """Renders completions; the layouts of recent answers are kept within a bound.
 
     Args:
         new_completion_id: gives a fresh `chatcmpl-...` id.
@@ -29,38 +32,36 @@ class Replay:
         self._now = now
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[tuple[str, bool, bool, bool], Template] = OrderedDict()
+        self._kept: OrderedDict[_Key, JsonParts | SseParts] = OrderedDict()
 
     def render(
-        self, completion: Completion, name: str, *, stream: bool, include_usage: bool, zero_usage: bool
+        self, completion: Completion, name: str, *, stream: bool, include_usage: bool, usage: UsageMode
     ) -> bytes:
         """Give the bytes of a reply body.
 
         Args:
             completion: the answer.
-            name: identity of the answer for keeping its template, or "" for a one-off.
+            name: identity of the answer for keeping its parts, or "" for a one-off.
             stream: server-sent events instead of one JSON object.
             include_usage: a stream ends with its usage event.
-            zero_usage: tokens are reported as zero, the original counts beside them.
+            usage: tokens as they once were, or zero with the original counts beside them.
         """
-        key = (name, stream, include_usage and stream, zero_usage)
-        template = self._kept.get(key) if name else None
-        if template is None:
-            template = (
-                sse_template(completion, include_usage=include_usage, zero_usage=zero_usage)
+        key = (name, stream, include_usage and stream, usage)
+        parts = self._kept.get(key) if name else None
+        if parts is None:
+            parts = (
+                sse_parts(completion, include_usage=include_usage, usage=usage)
                 if stream
-                else json_template(completion, zero_usage=zero_usage)
+                else json_parts(completion, usage)
             )
-            self._keep(key, template)
-        else:
-            self._kept.move_to_end(key)
-        return template.fill(self._new_id(), int(self._now()))
+            self._keep(key, parts)
+        return parts.whole(self._new_id().encode(), b"%d" % int(self._now()))
 
-    def _keep(self, key: tuple[str, bool, bool, bool], template: Template) -> None:
-        if not key[0] or template.size > self._max_bytes // 8:
+    def _keep(self, key: _Key, parts: JsonParts | SseParts) -> None:
+        if not key[0] or parts.size > self._max_bytes // 8:
             return
-        self._kept[key] = template
-        self._bytes += template.size
+        self._kept[key] = parts
+        self._bytes += parts.size
         while self._bytes > self._max_bytes:
             _, gone = self._kept.popitem(last=False)
             self._bytes -= gone.size

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semcache.core import Bypass, Draft, Entry, Hit, Miss, Outcome
-from semcache.pipeline import Trace
+from semcache.journey import Trace
 from semcache.proxy.headers import Pair
 
 _NAME = b"semcache"

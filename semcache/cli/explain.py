@@ -1,0 +1,59 @@
+"""`semcache explain`: asks a running proxy on this machine how it would decide a question, and why."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from semcache.cli.options import Json
+from semcache.errors import SemcacheError
+
+_TIMEOUT = 10.0
+
+
+def explain(
+    question: Annotated[str, typer.Argument(help="The user's question.")],
+    model: Annotated[str, typer.Option(help="The model the request would name.")] = "local",
+    system: Annotated[str, typer.Option(help="The system prompt the request would carry.")] = "",
+    domain: Annotated[str, typer.Option(help="Ask for this (stricter) domain.")] = "",
+    url: Annotated[str, typer.Option(help="The running proxy.")] = "http://127.0.0.1:8080",
+    key: Annotated[str, typer.Option(help="API key, if the proxy wants one.", envvar="SEMCACHE_KEY")] = "",
+    as_json: Json = False,
+) -> None:
+    """Show the decision for a question without answering, asking or storing anything."""
+    messages = [{"role": "user", "content": question}]
+    if system:
+        messages.insert(0, {"role": "system", "content": system})
+    headers = {"content-type": "application/json"}
+    if key:
+        headers["authorization"] = f"Bearer {key}"
+    if domain:
+        headers["semcache-domain"] = domain
+    told = _post(f"{url.rstrip('/')}/semcache/explain", {"model": model, "messages": messages}, headers)
+    if as_json:
+        typer.echo(json.dumps(told, ensure_ascii=False))
+        return
+    table = Table(show_header=False, box=None)
+    for name, value in told.items():
+        table.add_row(name.replace("_", " "), "-" if value in (None, "", []) else str(value))
+    Console().print(table)
+
+
+def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    if not url.startswith(("http://", "https://")):
+        raise SemcacheError(f"{url} is no http address")
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - scheme checked above
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:  # noqa: S310 - scheme checked above
+            told: dict[str, Any] = json.load(reply)
+            return told
+    except urllib.error.HTTPError as error:
+        raise SemcacheError(f"the proxy refused: {error.read().decode(errors='replace')}") from None
+    except OSError as error:
+        raise SemcacheError(f"no proxy answers at {url} ({error}); start one with: semcache serve") from None

@@ -1,0 +1,89 @@
+"""The servers that belong to a proxy: an embedded Valkey and the local engine, started and kept alive.
+
+Both are ordinary servers behind ordinary addresses; in production either may be somebody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from semcache.cli.screen import Screen
+from semcache.engine.child import EngineChild, EngineSpec
+from semcache.models.resolve import resolve
+from semcache.settings import Settings
+from semcache.store.embedded import ChildRules, ValkeyChild
+
+
+class Household:
+    """The children of one `semcache serve`.
+
+    Use as an async context manager. The engine loads its model in the background: the proxy
+    listens meanwhile, and the first answer waits for it.
+    """
+
+    def __init__(self, settings: Settings, screen: Screen) -> None:
+        self._settings = settings
+        self._screen = screen
+        self._valkey: ValkeyChild | None = None
+        self._engine: EngineChild | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        if settings.store.url is None:
+            self._valkey = ValkeyChild(settings.data, ChildRules(), screen.note)
+        if settings.runs_engine:
+            spec = EngineSpec(
+                model=Path(resolve(settings.engine.model, settings.data)),
+                data=settings.data,
+                name=settings.engine.name,
+                threads=settings.engine.threads,
+                max_queue=settings.engine.max_queue,
+            )
+            self._engine = EngineChild(spec)
+
+    @property
+    def store_url(self) -> str:
+        """Where the workers find the store."""
+        return self._valkey.url if self._valkey is not None else self._settings.store.url or ""
+
+    @property
+    def engine_socket(self) -> str:
+        """Where the workers find the engine; empty without one."""
+        return str(self._engine.socket) if self._engine is not None else ""
+
+    async def __aenter__(self) -> Household:
+        """Start both at once.
+
+        Raises:
+            StoreError: the data directory is in use, or Valkey cannot start.
+            EngineError: the engine cannot start.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                if self._valkey is not None:
+                    group.create_task(self._valkey.start())
+                if self._engine is not None:
+                    with self._screen.waiting("loading the local model"):
+                        await self._engine.start()
+        except BaseExceptionGroup as error:
+            await self._stop()
+            raise error.exceptions[0] from None
+        except BaseException:
+            await self._stop()
+            raise
+        for child in (self._valkey, self._engine):
+            if child is not None:
+                self._tasks.append(asyncio.ensure_future(child.supervise()))
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Stop both; the store last, so that what workers wrote is kept."""
+        await self._stop()
+
+    async def _stop(self) -> None:
+        if self._engine is not None:
+            await self._engine.stop()
+        if self._valkey is not None:
+            await self._valkey.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

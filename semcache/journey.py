@@ -1,0 +1,84 @@
+"""The shapes a request takes on its way through the pipeline: asked, traced, answered.
+
+Values only; the way itself is told in `pipeline`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from semcache.answer.flight import Ticket
+from semcache.core import CachePolicy, Caller, ChatRequest, Completion, Decision, Directives, Entry
+from semcache.ports import Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """An upstream as the pipeline needs it: who answers, under which key, and its habits.
+
+    `identity` enters the namespace: another upstream's answer is another answer.
+    `authorization` is the managed key's header value, for callers that bring no key of their own.
+    `stream_usage`: ask for usage on streams, and strip it for clients that did not.
+    """
+
+    generator: Generator
+    identity: str
+    authorization: str | None = None
+    stream_usage: bool = False
+
+    def credential(self, caller: Caller) -> str | None:
+        """Give the authorization to send: the caller's own key, else the managed one.
+
+        A stranger's key is never exchanged for ours.
+        """
+        return caller.authorization if caller.authorization is not None else self.authorization
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it enters the story.
+
+    `raw_body` is the body as it came when it cannot be re-serialised (lone surrogates): such a
+    request is never cached.
+    """
+
+    request: ChatRequest
+    caller: Caller
+    directives: Directives
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    answer_changing: tuple[tuple[str, str], ...] = ()
+    upstream: str = ""
+    raw_body: bytes | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """What happened on the way, for headers and the record."""
+
+    policy: CachePolicy
+    decision: Decision
+    backend: str = ""
+    served: bool = False
+    faults: list[str] = field(default_factory=list)
+    stored: bool = False
+    collapsed: bool = False
+    completion: Completion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Answered from the cache."""
+
+    entry: Entry
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """Answered by an upstream; the bytes come through the ticket."""
+
+    ticket: Ticket
+    trace: Trace
+
+
+Answer = Served | Forwarded
