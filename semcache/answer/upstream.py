@@ -1,7 +1,7 @@
 """The HTTP client of one upstream: the only door to httpx, httpx-aiohttp and aiohttp.
 
 `HttpUpstream` implements the `Generator` port. It sends what it is given (target and header pairs
-byte for byte, apart from the hop-by-hop ones) and streams what comes back, undecoded. It keeps the
+as they are, apart from the hop-by-hop ones) and streams what comes back, undecoded. It keeps the
 deadlines, retries once where nothing can have been answered yet, and fails fast while the upstream
 is down. It does not know dialects, caching or which headers may pass: that is decided before.
 
@@ -39,7 +39,7 @@ _NOT_FORWARDED = frozenset(
     (b"host", b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect")
 )
 """Ours to set on our own connection, whatever the caller left in (RFC 9110 section 7.6.1)."""
-_BODILESS = frozenset(("GET", "HEAD", "OPTIONS", "DELETE"))
+_BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 _STALE_WITHIN = 2.0
 """Seconds. A kept-alive connection found closed fails within a round trip; later it was an answer lost."""
@@ -170,11 +170,12 @@ class HttpUpstream:
 
     def _request(self, call: UpstreamCall, deadline: asyncio.Timeout) -> tuple[httpx.Request, Upload | None]:
         body = call.body
-        pairs = [pair for pair in call.headers if pair[0].lower() not in _NOT_FORWARDED]
+        # In lower case, as HTTP/2 would: aiohttp loses a repeated field whose cases differ.
+        pairs = [(low, value) for name, value in call.headers if (low := name.lower()) not in _NOT_FORWARDED]
         upload: Upload | None = None
         stream: Any
         if isinstance(body, bytes):
-            pairs = [pair for pair in pairs if pair[0].lower() != b"content-length"]
+            pairs = [pair for pair in pairs if pair[0] != b"content-length"]
             if body or call.method not in _BODILESS:
                 pairs.append((b"content-length", b"%d" % len(body)))
             stream = httpx.ByteStream(body) if len(body) <= SLICE else Slices(body)
