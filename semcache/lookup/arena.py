@@ -1,0 +1,157 @@
+"""Where the vectors of one partition lie: one copy, dense, in chunks that never move.
+
+Slots are 0..n-1 without gaps. The first chunk grows by copying while it is small; after that
+new chunks are added, so that no append ever copies more than 1.5 MB and a running scan keeps
+valid views. Knows nothing of entries, threads or searching.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semcache.core import Vector
+
+Codes = NDArray[np.uint8]
+"""uint8 [n, ceil(d/8)]: one bit a number, set where it is positive."""
+
+FLAT_ROWS = 1024
+"""Up to here an exact scan of the floats costs as much as codes and rescoring (40 us)."""
+
+CHUNK_ROWS = 32768
+"""Largest chunk: 50 MB of 384 floats, 1.5 MB of codes; a million vectors are 36 calls of FAISS."""
+
+_GROWTH = 1.25
+"""Of the first chunk; an average waste of an eighth, where doubling wastes a third."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A chunk as a scan sees it: `rows` float32 [n, d], `codes` uint8 [n, ceil(d/8)] or None.
+
+    `offset` is the slot of the first row.
+    """
+
+    offset: int
+    rows: NDArray[np.float32]
+    codes: Codes | None
+
+
+def sign_code(vectors: NDArray[np.float32]) -> Codes:
+    """Give the sign bits of float32 [..., d] as uint8 [..., ceil(d/8)]."""
+    return np.packbits(vectors > 0, axis=-1)
+
+
+class Arena:
+    """Dense rows of one dimension; codes beside them as soon as there are more than `flat_rows`."""
+
+    __slots__ = ("_codes", "_offsets", "_rows", "dimension", "flat_rows", "size")
+
+    def __init__(self, dimension: int, flat_rows: int = FLAT_ROWS) -> None:
+        self.dimension = dimension
+        self.flat_rows = flat_rows
+        self.size = 0
+        self._rows: list[NDArray[np.float32]] = []
+        self._codes: list[Codes] | None = None
+        self._offsets: list[int] = []
+
+    @property
+    def is_coded(self) -> bool:
+        """True when sign codes are kept."""
+        return self._codes is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved for rows and codes (untouched pages of a new chunk count, too)."""
+        codes = self._codes or []
+        return sum(rows.nbytes for rows in self._rows) + sum(code.nbytes for code in codes)
+
+    def append(self, vector: Vector) -> int:
+        """Put a row at the end and give its slot. Never touches a row that exists."""
+        slot = self.size
+        if slot == self._capacity():
+            self._grow()
+        chunk, row = self._locate(slot)
+        self._rows[chunk][row] = vector
+        if self._codes is not None:
+            self._codes[chunk][row] = sign_code(vector)
+        self.size += 1
+        return slot
+
+    def row(self, slot: int) -> Vector:
+        """Give a view of the row in `slot`."""
+        chunk, row = self._locate(slot)
+        found: Vector = self._rows[chunk][row]
+        return found
+
+    def fill(self, slot: int) -> None:
+        """Move the last row into `slot` and shorten by one; other slots stay where they are.
+
+        Rewrites a row in place: the caller sees to it that no scan is reading.
+        """
+        last = self.size - 1
+        if slot != last:
+            chunk, row = self._locate(slot)
+            last_chunk, last_row = self._locate(last)
+            self._rows[chunk][row] = self._rows[last_chunk][last_row]
+            if self._codes is not None:
+                self._codes[chunk][row] = self._codes[last_chunk][last_row]
+        self.size = last
+        self._shrink()
+
+    def parts(self) -> list[Part]:
+        """Give views of all rows; valid while nobody calls `fill`, whatever is appended."""
+        found: list[Part] = []
+        for chunk, offset in enumerate(self._offsets):
+            used = min(self.size - offset, len(self._rows[chunk]))
+            if used > 0:
+                codes = None if self._codes is None else self._codes[chunk][:used]
+                found.append(Part(offset, self._rows[chunk][:used], codes))
+        return found
+
+    def _capacity(self) -> int:
+        return self._offsets[-1] + len(self._rows[-1]) if self._offsets else 0
+
+    def _locate(self, slot: int) -> tuple[int, int]:
+        chunk = bisect_right(self._offsets, slot) - 1
+        return chunk, slot - self._offsets[chunk]
+
+    def _grow(self) -> None:
+        capacity = self._capacity()
+        if capacity < self.flat_rows:
+            self._resize_first(min(self.flat_rows, int(capacity * _GROWTH) + 1))
+            return
+        if self._codes is None:
+            self._codes = [sign_code(self._rows[0])]
+        rows = min(capacity, CHUNK_ROWS)
+        self._rows.append(np.empty((rows, self.dimension), dtype=np.float32))
+        self._codes.append(np.empty((rows, self._code_bytes()), dtype=np.uint8))
+        self._offsets.append(capacity)
+
+    def _code_bytes(self) -> int:
+        return (self.dimension + 7) // 8
+
+    def _resize_first(self, capacity: int) -> None:
+        rows = np.empty((capacity, self.dimension), dtype=np.float32)
+        if not self._offsets:
+            self._offsets.append(0)
+            self._rows.append(rows)
+            return
+        kept = min(self.size, capacity)
+        rows[:kept] = self._rows[0][:kept]
+        self._rows[0] = rows
+
+    def _shrink(self) -> None:
+        # Only when the chunk before is half empty, so that a size swinging around a border does
+        # not allocate each time.
+        if len(self._rows) > 1 and self.size <= self._offsets[-1] - len(self._rows[-2]) // 2:
+            self._rows.pop()
+            self._offsets.pop()
+            if self._codes is not None:
+                self._codes.pop()
+        if len(self._rows) == 1 and self.size * 4 < len(self._rows[0]):
+            self._resize_first(self.size * 2)
+            self._codes = None

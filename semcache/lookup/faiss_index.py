@@ -1,0 +1,284 @@
+"""The `VectorIndex` of production: FAISS inside each partition, everything in this process.
+
+A partition is (tenant, namespace digest, encoder): partition first, search second, so another
+namespace's entry can never hide or be one of ours. Small partitions are searched where the
+caller stands (below the price of a thread hop), big ones on one owned thread. All maps are
+written by the event loop's thread alone. Knows nothing of stores, lifetimes or scales.
+
+Positions never leave this room: an entry is known by its own id, and slots are looked up at the
+last moment.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semcache.core import Embedding, EncoderId, EntryId, Namespace, Neighbour, TenantId, Vector
+from semcache.errors import VectorIndexError
+from semcache.lookup.arena import FLAT_ROWS, sign_code
+from semcache.lookup.gate import checked
+from semcache.lookup.mirror import Mirror, NewIndex
+from semcache.lookup.partition import Partition
+from semcache.lookup.scan import WIDTH
+from semcache.lookup.worker import ScanThread
+
+INLINE_ROWS = 8192
+"""Up to here a search costs less than a hop to another thread and back (about 100 us)."""
+
+GPU_ROWS = 50_000
+"""From here a GPU copy is worth its memory: the CPU needs 0.3 ms, a GPU about a tenth."""
+
+_SLOT_BITS = 32
+_SLOT_MASK = (1 << _SLOT_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTuning:
+    """Where the tiers of a partition begin, in vectors, and how many candidates are rescored."""
+
+    flat_rows: int = FLAT_ROWS
+    inline_rows: int = INLINE_ROWS
+    gpu_rows: int = GPU_ROWS
+    width: int = WIDTH
+
+
+class FaissIndex:
+    """Exact below `tuning.flat_rows` a partition, sign bits and rescoring above.
+
+    Args:
+        max_vectors: bound over all partitions; 1.9 kB each in all with 384 dimensions.
+        new_gpu_index: `mirror.gpu_factory()` to let a GPU propose candidates, else None.
+        dimensions: what each encoder gives, where known; else its first vector decides.
+        tuning: tier borders.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_vectors: int = 1_000_000,
+        new_gpu_index: NewIndex | None = None,
+        dimensions: Mapping[EncoderId, int] | None = None,
+        tuning: IndexTuning | None = None,
+    ) -> None:
+        self._max_vectors = max_vectors
+        self._new_gpu_index = new_gpu_index
+        self._tuning = tuning or IndexTuning()
+        self._worker = ScanThread()
+        self._numbers = itertools.count()
+        self._given = dict(dimensions or {})
+        self._dimensions = dict(self._given)
+        self._spaces: dict[Namespace, tuple[Partition, ...]] = {}
+        self._partitions: dict[int, Partition] = {}
+        # Entry -> partition number and slot in one int: 8 bytes less a field than a tuple's 56.
+        self._places: dict[EntryId, int] = {}
+        self.gpu_faults = 0
+
+    # -- the port ------------------------------------------------------------------------------
+
+    def count(self, namespace: Namespace) -> int:
+        """Give the number of live vectors of the namespace over all encoders."""
+        return sum(map(len, self._spaces.get(namespace, ())))
+
+    async def search(self, namespace: Namespace, embedding: Embedding, k: int) -> list[Neighbour]:
+        """Find the k nearest by cosine, best first; same namespace and same encoder only.
+
+        Raises:
+            VectorIndexError: the vector did not pass the gate (see `gate.checked`), `memory`,
+                `closed`, or `error` (FAISS failed).
+        """
+        query = checked(embedding.vector, self._dimensions.get(embedding.encoder))
+        partition = self._partition(namespace, embedding.encoder)
+        if partition is None or k <= 0:
+            return []
+        try:
+            if len(partition) <= self._tuning.inline_rows:
+                return partition.plan(query, k, self._tuning.width)()
+            found = await self._scan(partition, query, k)
+        except MemoryError as error:
+            raise VectorIndexError("no memory for a search", kind="memory") from error
+        except RuntimeError as error:
+            raise VectorIndexError("FAISS failed") from error
+        return self._as_of_now(partition, query, found)
+
+    async def add(self, namespace: Namespace, entry_id: EntryId, embedding: Embedding) -> None:
+        """Add or replace the vector of an entry. Idempotent.
+
+        Raises:
+            VectorIndexError: the vector did not pass the gate (see `gate.checked`), `full`, or
+                `memory`.
+        """
+        encoder = embedding.encoder
+        vector = checked(embedding.vector, self._dimensions.get(encoder))
+        old = self._places.get(entry_id)
+        if old is None:
+            if len(self._places) >= self._max_vectors:
+                raise VectorIndexError(f"{self._max_vectors} vectors are held, no more allowed", kind="full")
+        elif self._holds_same(old, namespace, encoder, vector):
+            return
+        # Out first, then in: nothing awaits between, and if memory runs out in between, an entry
+        # without its vector is only a missed hit.
+        await self.remove((entry_id,))
+        partition = self._partition(namespace, encoder) or self._open(namespace, encoder, vector.size)
+        try:
+            slot = partition.append(entry_id, vector)
+        except MemoryError as error:
+            self._drop_if_empty(partition)
+            raise VectorIndexError("no memory for a vector", kind="memory") from error
+        self._places[entry_id] = partition.number << _SLOT_BITS | slot
+
+    async def remove(self, entry_ids: Sequence[EntryId]) -> int:
+        """Remove vectors; unknown ids are no error. Gives how many were there."""
+        removed = 0
+        for entry_id in entry_ids:
+            place = self._places.pop(entry_id, None)
+            if place is not None:
+                self._release(place)
+                removed += 1
+        return removed
+
+    async def clear(self) -> None:
+        """Forget everything, learned dimensions included."""
+        self._spaces.clear()
+        self._partitions.clear()
+        self._places.clear()
+        self._dimensions = dict(self._given)
+
+    def sizes(self) -> tuple[int, int]:
+        """Give (vectors, namespaces) for the gauges."""
+        return len(self._places), len(self._spaces)
+
+    # -- for the follower and the composition root -----------------------------------------------
+
+    def entry_ids(self, namespace: Namespace | None = None) -> list[EntryId]:
+        """Give the entries of one namespace, or all of them."""
+        if namespace is None:
+            return list(self._places)
+        return list(itertools.chain.from_iterable(part.ids() for part in self._spaces.get(namespace, ())))
+
+    def tenant_of(self, entry_id: EntryId) -> TenantId | None:
+        """Give the tenant of an entry; None when it is not held."""
+        place = self._places.get(entry_id)
+        return None if place is None else self._partitions[place >> _SLOT_BITS].namespace.tenant
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved for rows and codes; sums over all partitions, for a gauge read seldom."""
+        return sum(partition.arena.nbytes for partition in self._partitions.values())
+
+    async def aclose(self) -> None:
+        """Stop the scan thread; big searches raise `closed` from then on. Idempotent."""
+        await self._worker.aclose()
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _partition(self, namespace: Namespace, encoder: EncoderId) -> Partition | None:
+        for partition in self._spaces.get(namespace, ()):
+            if partition.encoder == encoder:
+                return partition
+        return None
+
+    def _open(self, namespace: Namespace, encoder: EncoderId, dimension: int) -> Partition:
+        self._dimensions[encoder] = dimension
+        number = next(self._numbers)
+        partition = Partition(number, namespace, encoder, dimension, self._tuning.flat_rows)
+        self._partitions[number] = partition
+        self._spaces[namespace] = (*self._spaces.get(namespace, ()), partition)
+        return partition
+
+    def _release(self, place: int) -> None:
+        partition = self._partitions[place >> _SLOT_BITS]
+        slot = place & _SLOT_MASK
+        moved = partition.release(slot)
+        if moved is not None:
+            self._places[moved] = place
+        self._drop_if_empty(partition)
+
+    def _drop_if_empty(self, partition: Partition) -> None:
+        if len(partition):
+            return
+        del self._partitions[partition.number]
+        rest = tuple(other for other in self._spaces[partition.namespace] if other is not partition)
+        if rest:
+            self._spaces[partition.namespace] = rest
+        else:
+            del self._spaces[partition.namespace]
+
+    def _holds_same(self, place: int, namespace: Namespace, encoder: EncoderId, vector: Vector) -> bool:
+        partition = self._partitions[place >> _SLOT_BITS]
+        return (
+            partition.encoder == encoder
+            and partition.namespace == namespace
+            and np.array_equal(partition.arena.row(place & _SLOT_MASK), vector)
+        )
+
+    def _as_of_now(self, partition: Partition, query: Vector, found: list[Neighbour]) -> list[Neighbour]:
+        # While the scan ran, entries may have been removed, replaced or moved elsewhere. Scoring
+        # the few that are given from their present rows (10 us) leaves no such case to think of.
+        present: list[Neighbour] = []
+        for near in found:
+            place = self._places.get(near.entry_id)
+            if place is not None and place >> _SLOT_BITS == partition.number:
+                cosine = float(partition.arena.row(place & _SLOT_MASK) @ query)
+                present.append(Neighbour(near.entry_id, max(-1.0, min(1.0, cosine))))
+        return sorted(present, key=lambda near: -near.cosine)
+
+    async def _scan(self, partition: Partition, query: Vector, k: int) -> list[Neighbour]:
+        self._mirror(partition)
+        try:
+            return await self._on_worker(partition, query, k)
+        except RuntimeError:
+            if partition.mirror is None:
+                raise
+            # Out of GPU memory, or the device is gone: no crash loop, the CPU does it from now on.
+            self.gpu_faults += 1
+            self._new_gpu_index = None
+            for other in self._partitions.values():
+                other.mirror = None
+            return await self._on_worker(partition, query, k)
+
+    async def _on_worker(self, partition: Partition, query: Vector, k: int) -> list[Neighbour]:
+        def prepare() -> Callable[[], list[Neighbour]]:
+            partition.frozen = True
+            return partition.plan(query, k, self._tuning.width, mirrored=True)
+
+        return await self._worker.run(prepare, lambda: self._thaw(partition))
+
+    def _thaw(self, partition: Partition) -> None:
+        if self._partitions.get(partition.number) is not partition:
+            # Emptied or cleared during the scan: nothing points there any more.
+            return
+        for entry_id, slot in partition.thaw():
+            self._places[entry_id] = partition.number << _SLOT_BITS | slot
+
+    def _mirror(self, partition: Partition) -> None:
+        arena = partition.arena
+        if self._new_gpu_index and partition.mirror is None and len(partition) >= self._tuning.gpu_rows:
+            partition.mirror = Mirror(self._new_gpu_index, arena.dimension, arena.size)
+
+    # -- for tests -------------------------------------------------------------------------------
+
+    def check_integrity(self) -> None:
+        """Compare every map with every other.
+
+        Raises:
+            AssertionError: two of them disagree.
+        """
+        live = 0
+        for number, partition in self._partitions.items():
+            if partition.number != number or partition not in self._spaces[partition.namespace]:
+                raise AssertionError(f"partition {number} is not where it should be")
+            if partition.slots() != partition.arena.size or not len(partition):
+                raise AssertionError(f"partition {number} is empty or out of step with its rows")
+            for part in partition.arena.parts():
+                if part.codes is not None and not np.array_equal(part.codes, sign_code(part.rows)):
+                    raise AssertionError(f"partition {number} has codes of other rows")
+            live += len(partition)
+        for entry_id, place in self._places.items():
+            if self._partitions[place >> _SLOT_BITS].id_at(place & _SLOT_MASK) != entry_id:
+                raise AssertionError("an entry's place holds another")
+        if live != len(self._places) or sum(map(len, self._spaces.values())) != len(self._partitions):
+            raise AssertionError("counts disagree")

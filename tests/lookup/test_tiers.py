@@ -1,0 +1,272 @@
+"""The tiers inside a partition: growth, upgrade, rescoring, and the thread that scans."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import faiss
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.core import Embedding, EncoderId, EntryId, Namespace, TenantId
+from semcache.errors import VectorIndexError
+from semcache.lookup import scan
+from semcache.lookup.arena import CHUNK_ROWS, Arena, sign_code
+from semcache.lookup.faiss_index import FaissIndex, IndexTuning
+from semcache.lookup.mirror import Mirror
+from semcache.lookup.partition import Partition
+from semcache.lookup.worker import ScanThread
+
+E5 = EncoderId("e5")
+HOME = Namespace(TenantId("acme"), "aa")
+
+
+def units(count: int, dimension: int = 32, seed: int = 0) -> np.ndarray:
+    rows = np.random.default_rng(seed).standard_normal((count, dimension)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def filled(rows: np.ndarray, flat_rows: int = 8) -> Arena:
+    arena = Arena(rows.shape[1], flat_rows)
+    for row in rows:
+        arena.append(row)
+    return arena
+
+
+@given(st.lists(st.integers(0, 10**6) | st.none(), max_size=120), st.integers(1, 12))
+@settings(deadline=None)
+def test_an_arena_is_a_list_of_rows(steps: list[int | None], flat_rows: int) -> None:
+    pool = units(64, 8)
+    arena, model = Arena(8, flat_rows), []
+    for step in steps:
+        if step is None or not model:
+            row = pool[len(model) % 64]
+            assert arena.append(row) == len(model)
+            model.append(row)
+        else:
+            slot = step % len(model)
+            arena.fill(slot)
+            last = model.pop()
+            if slot < len(model):
+                model[slot] = last
+    assert arena.size == len(model)
+    for slot, row in enumerate(model):
+        assert np.array_equal(arena.row(slot), row)
+    parts = arena.parts()
+    assert [part.offset for part in parts] == list(np.cumsum([0] + [len(part.rows) for part in parts])[:-1])
+    assert sum(len(part.rows) for part in parts) == len(model)
+    for part in parts:
+        assert (part.codes is not None) == arena.is_coded
+        if part.codes is not None:
+            assert np.array_equal(part.codes, sign_code(part.rows))
+
+
+def test_views_survive_appends() -> None:
+    rows = units(500)
+    arena = filled(rows[:20])
+    parts = arena.parts()
+    for row in rows[20:]:
+        arena.append(row)
+    assert np.array_equal(np.concatenate([part.rows for part in parts]), rows[:20])
+
+
+def test_memory_is_given_back() -> None:
+    arena = filled(units(5000), flat_rows=64)
+    full = arena.nbytes
+    while arena.size > 10:
+        arena.fill(0)
+    assert not arena.is_coded
+    assert arena.nbytes < full / 100
+
+
+def test_no_chunk_is_larger_than_stated() -> None:
+    arena = Arena(1, 1024)
+    one = np.ones(1, np.float32)
+    for _ in range(100_000):
+        arena.append(one)
+    assert max(len(part.rows) for part in arena.parts()) == CHUNK_ROWS
+    assert len(arena.parts()) == 9
+
+
+def test_rescoring_is_exact_when_wide_enough() -> None:
+    rows, queries = units(300), units(20, seed=5)
+    parts = filled(rows).parts()
+    for query in queries:
+        slots, cosines = scan.coded(parts, query, 300)
+        assert np.array_equal(slots, np.argsort(-(rows @ query), kind="stable"))
+        assert np.allclose(cosines, np.sort(rows @ query)[::-1], atol=1e-6)
+
+
+def test_clustered_rows_are_recalled() -> None:
+    """Small clusters: 100 topics of 50 near-duplicates each; the stated width keeps 99.5 % of the nearest."""
+    rng = np.random.default_rng(3)
+    centres = units(100, 384, seed=1)
+    rows = np.repeat(centres, 50, axis=0) + 0.3 / 384**0.5 * rng.standard_normal((5000, 384))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    queries = rows[::17] + 0.2 / 384**0.5 * rng.standard_normal((len(rows[::17]), 384))
+    queries = (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
+    parts = filled(rows, 1024).parts()
+    truth = np.argmax(queries @ rows.T, axis=1)
+    right = [scan.coded(parts, q, scan.WIDTH)[0][0] == t for q, t in zip(queries, truth, strict=True)]
+    assert np.mean(right) >= 0.995
+
+
+def test_equal_signs_do_not_hide_the_nearest() -> None:
+    # All in the positive orthant: every code is the same, the order is that of the floats alone.
+    rows = np.abs(units(100))
+    parts = filled(rows).parts()
+    query = np.abs(units(1, seed=9))[0]
+    assert scan.coded(parts, query, scan.WIDTH)[0][0] == np.argmax(rows @ query)
+
+
+async def test_many_ghosts_do_not_hide_the_living() -> None:
+    index = FaissIndex(tuning=IndexTuning(flat_rows=8, width=16))
+    rows = units(400, seed=2)
+    near = rows[0] + 1e-3 * rows[1:300]
+    near = near / np.linalg.norm(near, axis=1, keepdims=True)
+    for number, row in enumerate(near):
+        await index.add(HOME, EntryId(f"ghost-{number}"), Embedding(row, E5))
+    await index.add(HOME, EntryId("live"), Embedding(rows[350], E5))
+    await index.remove([EntryId(f"ghost-{number}") for number in range(299)])
+    assert [n.entry_id for n in await index.search(HOME, Embedding(rows[0], E5), 5)] == ["live"]
+
+
+async def test_big_searches_leave_the_loop_free_and_stay_on_one_thread() -> None:
+    index = FaissIndex(tuning=IndexTuning(flat_rows=8, inline_rows=16))
+    for number, row in enumerate(units(200)):
+        await index.add(HOME, EntryId(str(number)), Embedding(row, E5))
+    seen: set[str] = set()
+    original = Partition._named
+
+    def spied(self: Partition, *args: object) -> object:
+        seen.add(threading.current_thread().name)
+        return original(self, *args)  # type: ignore[arg-type]  # passes through what it was given
+
+    Partition._named = spied  # type: ignore[method-assign,assignment]  # put back below
+    try:
+        await asyncio.gather(*(index.search(HOME, Embedding(row, E5), 3) for row in units(50)))
+    finally:
+        Partition._named = original  # type: ignore[method-assign]  # see above
+    assert len(seen) == 1
+    assert next(iter(seen)).startswith("semcache-lookup")
+    await index.aclose()
+
+
+async def test_after_closing_big_searches_are_refused() -> None:
+    index = FaissIndex(tuning=IndexTuning(flat_rows=2, inline_rows=2))
+    rows = units(5)
+    for number, row in enumerate(rows):
+        await index.add(HOME, EntryId(str(number)), Embedding(row, E5))
+    await index.aclose()
+    await index.aclose()
+    with pytest.raises(VectorIndexError) as refused:
+        await index.search(HOME, Embedding(rows[0], E5), 3)
+    assert refused.value.kind == "closed"
+    index.check_integrity()
+
+
+async def test_a_cancelled_scan_gives_its_turn_up_only_when_it_is_over() -> None:
+    worker, order = ScanThread(), []
+    may_end = threading.Event()
+
+    def slow() -> None:
+        may_end.wait(5)
+        order.append("first ran")
+
+    first = asyncio.create_task(worker.run(lambda: slow, lambda: order.append("first finished")))
+    await asyncio.sleep(0.02)
+    second = asyncio.create_task(
+        worker.run(lambda: lambda: order.append("second ran"), lambda: order.append("second finished"))
+    )
+    await asyncio.sleep(0.02)
+    first.cancel()
+    await asyncio.wait([first])
+    await asyncio.sleep(0.02)
+    assert first.cancelled()
+    assert order == []
+    may_end.set()
+    await second
+    await worker.aclose()
+    assert order == ["first ran", "first finished", "second ran", "second finished"]
+
+
+async def test_a_failing_preparation_gives_its_turn_up() -> None:
+    worker, finished = ScanThread(), []
+
+    def fail() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        await worker.run(fail, lambda: finished.append(1))  # type: ignore[arg-type]  # never returns
+    assert await worker.run(lambda: lambda: 7, lambda: finished.append(2)) == 7
+    await worker.aclose()
+    assert finished == [1, 2]
+
+
+async def test_scanning_leaves_other_threads_openmp_setting_alone() -> None:
+    before = faiss.omp_get_max_threads()
+    worker = ScanThread()
+    inside = await worker.run(lambda: faiss.omp_get_max_threads, lambda: None)
+    await worker.aclose()
+    assert (inside, faiss.omp_get_max_threads()) == (1, before)
+
+
+class BrokenGpu:
+    """A device that goes away at the second search."""
+
+    def __init__(self, dimension: int) -> None:
+        self._index = faiss.IndexFlatIP(dimension)
+        self._searches = 0
+
+    def add(self, rows: np.ndarray) -> None:
+        self._index.add(rows)
+
+    def search(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        self._searches += 1
+        if self._searches > 1:
+            raise RuntimeError("CUDA error 999")
+        found: tuple[np.ndarray, np.ndarray] = self._index.search(query, k)
+        return found
+
+
+async def test_a_lost_gpu_is_replaced_by_the_cpu_for_good() -> None:
+    tuning = IndexTuning(flat_rows=8, inline_rows=16, gpu_rows=20)
+    index = FaissIndex(new_gpu_index=BrokenGpu, tuning=tuning)
+    rows = units(100)
+    for number, row in enumerate(rows):
+        await index.add(HOME, EntryId(str(number)), Embedding(row, E5))
+    for number in range(5):
+        (near,) = await index.search(HOME, Embedding(rows[number], E5), 1)
+        assert near.entry_id == str(number)
+    assert index.gpu_faults == 1
+    await index.aclose()
+
+
+def test_a_mirror_is_made_anew_when_too_much_is_stale() -> None:
+    made: list[object] = []
+
+    def new_index(dimension: int) -> object:
+        made.append(dimension)
+        return faiss.IndexFlatIP(dimension)
+
+    rows = units(60)
+    arena = filled(rows)
+    mirror = Mirror(new_index, 32, arena.size)
+    for round_ in range(1500):
+        mirror.touch(round_ % 60)
+        slots = mirror.snapshot(60).candidates(arena.parts(), rows[7], 60)
+        assert sorted(slots.tolist()) == list(range(60))
+    assert len(made) == 2
+
+
+async def test_given_dimensions_outlive_a_clear_and_a_bad_first_vector() -> None:
+    index = FaissIndex(dimensions={E5: 32})
+    wrong = Embedding(units(1, 16)[0], E5)
+    for _ in range(2):
+        with pytest.raises(VectorIndexError) as refused:
+            await index.add(HOME, EntryId("1"), wrong)
+        assert refused.value.kind == "dimension"
+        await index.clear()
