@@ -33,6 +33,10 @@ MAX_SOCKET_PATH = 100
 MAX_LOG_BYTES = 8 << 20
 PATIENCE_AFTER_TERM = 12.0
 FIRST_BACKOFF, LAST_BACKOFF = 0.5, 30.0
+CHECK_SECONDS = 10.0
+MAX_SILENT_CHECKS = 4
+"""A child that runs but leaves so many checks in a row unanswered is taken for hung, and ended."""
+
 HEALTHY_AFTER = 60.0
 """A child that ran this long is started again without delay growing further."""
 
@@ -148,7 +152,7 @@ class EngineChild:
         while not self._stopping:
             began = time.monotonic()
             if self._process is not None:
-                await self._process.wait()
+                await self._until_over(self._process)
             self._ready = False
             if self._stopping:
                 return
@@ -158,6 +162,20 @@ class EngineChild:
             backoff = min(backoff * 2, LAST_BACKOFF)
             if not self._stopping:
                 await self._restart(progress)
+
+    async def _until_over(self, process: Process) -> None:
+        """Wait for the end of a child; bring it about when the child does not react any more."""
+        silent = 0
+        while silent < MAX_SILENT_CHECKS:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await process.wait()
+                return
+            silent = 0 if await read_readiness(self.socket) else silent + 1
+        _log.warning("the engine does not react; ending it")
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()  # a hung process does not hear a polite request
+        await process.wait()
 
     async def stop(self) -> None:
         """End the child: politely, after a while by force. Idempotent."""

@@ -14,6 +14,9 @@ import orjson
 _QUESTION = b"GET /readyz HTTP/1.1\r\nhost: engine\r\nconnection: close\r\n\r\n"
 _LIMIT = 64 << 10
 
+PATIENCE = 5.0
+"""Seconds to wait for the whole answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
@@ -24,10 +27,10 @@ class Readiness:
     pid: int
 
 
-async def read_readiness(socket: Path, patience: float = 5.0) -> Readiness | None:
+async def read_readiness(socket: Path) -> Readiness | None:
     """Ask once; None when nobody listens, or the answer is late or no answer of an engine."""
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_unix_connection(str(socket), limit=_LIMIT)
             try:
                 writer.write(_QUESTION)

@@ -14,6 +14,7 @@ import openai
 import pytest
 import torch
 import uvicorn
+from hypothesis import settings
 
 from semcache.engine.hosting import EngineHost, Load
 from semcache.engine.listening import port_listener
@@ -21,6 +22,10 @@ from semcache.engine.network import LoadedModel
 from semcache.engine.runner import RoundRobinRunner
 from semcache.engine.server import create_app
 from tests.engine.tiny import engine_of, tiny_model
+
+# Examples are timed by the wall clock, which a busy machine disturbs.
+settings.register_profile("engine", deadline=None)
+settings.load_profile("engine")
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
 

@@ -103,6 +103,24 @@ async def test_a_killed_child_comes_back_by_itself(data: Path, tmp_path: Path) -
         assert not child.socket.exists()
 
 
+async def test_a_child_that_hangs_while_serving_is_replaced(data: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("semcache.engine.child.CHECK_SECONDS", 0.2)
+    monkeypatch.setattr("semcache.engine.child.MAX_SILENT_CHECKS", 2)
+    monkeypatch.setattr("semcache.engine.probe.PATIENCE", 0.3)
+    async with running(EngineSpec(model=tmp_path, data=data)) as child:
+        await child.start()
+        supervising = asyncio.create_task(child.supervise())
+        await asyncio.sleep(0.6)
+        assert child.restarts == 0  # one that reacts is left alone
+        first = child.pid
+        os.kill(first, signal.SIGSTOP)
+        await until(lambda: child.restarts == 1 and child.is_ready)
+        assert is_gone(first)
+        assert (await ask(child)).status_code == 200
+        await child.stop()
+        await asyncio.wait_for(supervising, 10)
+
+
 async def test_a_killed_parent_takes_its_child_along_and_the_next_one_starts(
     data: Path, tmp_path: Path
 ) -> None:
