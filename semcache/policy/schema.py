@@ -263,7 +263,7 @@ class ClassifierKnobs(Knobs):
         " built-in list of that name (medical, legal, code, other).",
     )
     min_similarity: Threshold = Field(
-        0.25, description="Least likeness to a domain; 0 is unrelated, 1 is equal, on every encoder."
+        0.2, description="Least likeness to a domain; 0 is unrelated, 1 is equal, on every encoder."
     )
     margin: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
         0.02, description="By how much a domain must lead every other one."
