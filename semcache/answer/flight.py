@@ -179,8 +179,8 @@ class Ticket:
             RequestError: as `head`.
         """
         await self.head()
-        self.place = None
         flight = self._flight
+        flight.stop_reading(self)
         while flight.outcome is None and not self._left:
             await flight.changed()
         return flight.outcome or Incomplete("cut")

@@ -158,6 +158,11 @@ class SharedReply:
             self._freed()
         return data
 
+    def stop_reading(self, reader: Reader) -> None:
+        """Let a reader want no more bytes; it stays on for the outcome."""
+        reader.place = None
+        self._freed()
+
     async def changed(self) -> None:
         """Wait until something new can be said."""
         waiter = asyncio.get_running_loop().create_future()
