@@ -55,6 +55,8 @@ def kind_of(error: BaseException) -> str:
     match error:
         case TimeoutError() | redis_errors.TimeoutError():
             return "late"
+        case redis_errors.ConnectionError(args=(redis_errors.RedisError() as inner,)):
+            return kind_of(inner)  # redis-py wraps what the server said to the first commands
         case redis_errors.BusyLoadingError():
             return "loading"
         case redis_errors.AuthenticationError() | redis_errors.AuthorizationError():

@@ -1,7 +1,7 @@
 """Following the change stream: what other processes stored, deleted and invalidated.
 
-Items of the stream are numbered 1, 2, 3 ... by the scripts that write them, so a hole in the
-numbers, a number that went back, or another identity of the store means that something was
+Items of the stream are numbered one by one by the scripts that write them, beginning at the time
+in microseconds when the store was new, so a hole in the numbers, a number that went back, or another identity of the store means that something was
 missed: the follower is told to rebuild. The identity is a random word kept in the store itself;
 a flush removes it, a restore of an old backup brings the numbers back.
 
@@ -11,6 +11,7 @@ This module holds one connection of its own and knows nothing of entries.
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
@@ -115,9 +116,14 @@ def _is_lost(place: _Place, polled: _Polled) -> bool:
 
 async def _start(connection: AbstractConnection, keys: Keys, deadline: float) -> _Place:
     identity = keys.shared("identity")
-    _, found, number = await _ask(
+    _, found, _, number = await _ask(
         connection,
-        (("SET", identity, uuid.uuid4().hex, "NX"), ("GET", identity), ("GET", keys.shared("seq"))),
+        (
+            ("SET", identity, uuid.uuid4().hex, "NX"),
+            ("GET", identity),
+            ("SET", keys.shared("seq"), time.time_ns() // 1000, "NX"),
+            ("GET", keys.shared("seq")),
+        ),
         deadline,
     )
     return _Place(some_bytes(found), a_number(number))
@@ -158,7 +164,7 @@ async def _ask(
     except (redis_errors.RedisError, OSError, EOFError) as error:
         raise to_store_error(error) from error
     for reply in replies:
-        # On a replica the identity cannot be set; if it is there to be read, that is enough.
+        # On a replica identity and sequence cannot be set; if it is there to be read, that is enough.
         if isinstance(reply, redis_errors.ReadOnlyError) and isinstance(replies[1], bytes):
             continue
         if isinstance(reply, redis_errors.RedisError):

@@ -60,9 +60,19 @@ end
 
 _WRITE = """
 local tenant, maxlen = ARGV[2], ARGV[3]
+local function clock()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000), string.format('%.0f', t[1] * 1000000 + t[2])
+end
 local function announce(list)
   if not KEYS[2] or #list == 0 then return end
   local n = redis.call('INCR', KEYS[3])
+  if n == 1 then
+    -- Begins at the time in microseconds, so that a store begun anew never continues old numbers.
+    local _, micros = clock()
+    n = tonumber(micros)
+    redis.call('SET', KEYS[3], micros)
+  end
   local id = string.format('%.0f-0', n)
   local r = redis.pcall('XADD', KEYS[2], 'MAXLEN', '~', maxlen, id, 't', tenant, unpack(list))
   if r.err then
@@ -95,10 +105,6 @@ local function drop(id)
   if h then untrace(id, h) end
   uncount(id)
   return h
-end
-local function clock()
-  local t = redis.call('TIME')
-  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000), string.format('%.0f', t[1] * 1000000 + t[2])
 end
 local function extend(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end

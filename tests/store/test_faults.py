@@ -44,6 +44,8 @@ def test_names_the_server_s_refusals(reply: str, kind: str) -> None:
         (errors.ConnectionError("Connection refused"), "down"),
         (errors.AuthenticationError("x"), "auth"),
         (errors.InvalidResponse("Protocol error"), "error"),
+        (errors.ConnectionError(errors.BusyLoadingError("x")), "loading"),
+        (errors.ConnectionError(ValueError("x")), "down"),
         (ConnectionResetError(), "down"),
         (FileNotFoundError(), "down"),
         (EOFError(), "down"),
