@@ -216,6 +216,9 @@ class SharedReply:
             self._assembler = None
         else:
             self.outcome = Incomplete(reason or "too_large")
+        if isinstance(self.outcome, Incomplete):
+            # Nobody who comes now should get it.
+            self.close()
         self._wake()
 
     def _reason_against(self, head: Head, coding: str | None) -> str | None:
