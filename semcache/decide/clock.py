@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semcache.decide.numerals import cardinals
 from semcache.decide.text import Text
 
 _AFTERNOON = ("下午", "晚上", "傍晚", "夜里", "中午")
+_HOURS = tuple(str(hour) for hour in range(1, 13))
 _MORNING = ("上午", "早上", "凌晨", "清晨")
 
 
@@ -59,6 +61,12 @@ def _meridiem(words: Sequence[str], end: int) -> tuple[str, int]:
     """Give `am`, `pm` or nothing at token `end`, and the place behind it."""
     if words[end : end + 1] in (("am",), ("pm",)):
         return words[end], end + 1
+    if words[end : end + 2] == ("in", "the") and words[end + 2 : end + 3] in (
+        ("morning",),
+        ("afternoon",),
+        ("evening",),
+    ):
+        return ("am" if words[end + 2] == "morning" else "pm"), end + 3
     if words[end : end + 2] in (("a", "m"), ("p", "m")):
         return words[end] + "m", end + 2
     return "", end
@@ -99,15 +107,30 @@ def _hour(text: Text, i: int) -> Taken | None:
         return Taken(end, times=(_at(hour, 0, half),))
     if words[i + 1 : i + 2] == ("o'clock",):
         return Taken(i + 2, times=(_at(hour, 0, ""),))
-    if words[i + 1 : i + 2] != ("点",):
+    return han(words, i, i + 1, hour)
+
+
+def han(words: Sequence[str], i: int, end: int, hour: int) -> Taken | None:
+    """Read `点`, `点半`, `点20分` behind an hour that was read from tokens [i, end)."""
+    if words[end : end + 1] != ("点",) or hour > 24:
         return None
-    return _han_minutes(words, i, hour)
-
-
-def _han_minutes(words: Sequence[str], i: int, hour: int) -> Taken:
-    minute, end = 0, i + 2
+    minute, end = 0, end + 1
     if words[end : end + 1] == ("半",):
         minute, end = 30, end + 1
     elif end + 1 < len(words) and words[end].isdecimal() and len(words[end]) <= 2 and words[end + 1] == "分":
         minute, end = int(words[end]), end + 2
     return Taken(end, times=(_at(hour, minute, _half_before(words, i)),))
+
+
+def past(words: Sequence[str], i: int) -> Taken | None:
+    """Read `half past five`, `quarter to 6`."""
+    if i + 2 >= len(words) or words[i + 1] not in ("past", "to"):
+        return None
+    hour = cardinals().get(words[i + 2], int(words[i + 2]) if words[i + 2] in _HOURS else 0)
+    if not 1 <= hour <= 12:
+        return None
+    minute = 30 if words[i] == "half" else 15
+    half, end = _meridiem(words, i + 3)
+    if words[i + 1] == "to":
+        hour, minute = (hour - 1) or 12, 60 - minute
+    return Taken(end, times=(_at(hour, minute, half),))

@@ -19,7 +19,7 @@ _WEEKDAYS = (
     "monday mondays mon 周一 星期一 礼拜一", "tuesday tuesdays tue tues 周二 星期二 礼拜二",
     "wednesday wednesdays wed 周三 星期三 礼拜三", "thursday thursdays thu thurs 周四 星期四 礼拜四",
     "friday fridays fri 周五 星期五 礼拜五", "saturday saturdays 周六 星期六 礼拜六",
-    "sunday sundays 周日 周天 星期日 星期天 礼拜天", "weekend weekends 周末", "weekday weekdays 工作日 平日",
+    "sunday sundays 周日 周天 星期日 星期天 礼拜天", "weekend weekends 周末 周六日 周六周日", "weekday weekdays 工作日 平日",
 )  # fmt: skip
 _MONTHS = (
     "january jan", "february feb", "march", "april apr", "may", "june jun", "july jul", "august aug",
@@ -43,9 +43,10 @@ _TIMES = {
     "last quarter": "last quarter|上季度|上个季度",
     "next quarter": "next quarter|下季度|下个季度",
     "ago": "ago",
-    "used": "used to be|formerly|originally|曾经|原来|当时",
+    "used": "used to be|use to be|曾经",
     "becoming": "becoming|turning into|正在变成",
 }
+_WEEKEND = {"weekend": ("saturday", "sunday")}
 _NOON = {"12:00": "noon|midday|正午", "0:00": "midnight|午夜|零点"}
 
 
@@ -73,12 +74,17 @@ def entries() -> Iterator[tuple[str, Mark]]:
             yield phrase, Mark(FAMILY, "clock" if name in _NOON else _TIME, name)
 
 
-def of(found: Sequence[Found], tokens: Sequence[Token], months: set[int], times: set[str]) -> Dates:
-    """Join the marks of a text with what `quantities` read in digits."""
+def of(
+    found: Sequence[Found], tokens: Sequence[Token], months: set[int], times: set[str], asides: frozenset[int]
+) -> Dates:
+    """Join the marks of a text with what `quantities` read in digits; what an aside tells is left out."""
+    found = [item for item in found if item.start not in asides]
     named = {int(f.mark.member) for f in found if f.mark.name == _MONTH and _is_month(tokens, f)}
     clock = {f.mark.member for f in found if f.mark.name == "clock"}
     return Dates(
-        days=frozenset(f.mark.member for f in found if f.mark.name == _DAY),
+        days=frozenset(
+            day for f in found if f.mark.name == _DAY for day in _WEEKEND.get(f.mark.member, (f.mark.member,))
+        ),
         months=frozenset(months | named),
         times=frozenset(times | clock),
         words=frozenset(f.mark.member for f in found if f.mark.name == _TIME),
@@ -110,6 +116,6 @@ def _is_month(tokens: Sequence[Token], found: Found) -> bool:
 
 def conflict(one: Dates, other: Dates) -> bool:
     """True when the texts speak of different days, months, clock times or times."""
-    if one.days != other.days or one.months != other.months or one.times != other.times:
+    if one.days != other.days or one.times != other.times:
         return True
     return (one.words - {"now"}) != (other.words - {"now"})

@@ -26,6 +26,8 @@ from semcache.decide import (
     poles,
     quantities,
     questions,
+    reading,
+    sentences,
     units,
 )
 from semcache.decide.marks import Found, Lexicon, build
@@ -50,6 +52,7 @@ class Features:
     language: str
     order: order.Order
     questions: frozenset[str]
+    plain: str
     tail: bytes
 
 
@@ -85,19 +88,32 @@ def _remembered(text: str) -> Features:
 def _extract(text: str) -> Features:
     seen = read(text)
     found = _families(seen)
-    amounts = quantities.extract(seen)
-    negated = negation.of(found[negation.FAMILY], seen.tokens)
+    asides = sentences.asides(seen.tokens)
+    amounts = reading.extract(seen, asides)
+    negated = negation.of(found[negation.FAMILY], seen.tokens, asides)
+    known = {
+        i
+        for family in (kinds.FAMILY, places.FAMILY, dates.FAMILY)
+        for item in found[family]
+        for i in range(item.start, item.end)
+    }
     return Features(
         quantities=amounts,
-        dates=dates.of(found[dates.FAMILY], seen.tokens, amounts.months, amounts.times),
-        polarity=polarity.Polarity(poles.sides(found[poles.FAMILY]), negated),
-        names=names.of(seen),
+        dates=dates.of(found[dates.FAMILY], seen.tokens, amounts.months, amounts.times, asides),
+        polarity=polarity.Polarity(
+            poles.sides(found[poles.FAMILY]),
+            negated,
+            frozenset(seen.words),
+            frozenset(order.stem(word) for word in seen.words),
+        ),
+        names=names.of(seen, sentences.glosses(seen.tokens) | known),
         kinds=kinds.members(found[kinds.FAMILY]),
         places=places.named(found[places.FAMILY]),
         formats=formats.wanted(found[formats.FAMILY]),
         language=language.detect(seen),
         order=order.of(seen.words),
         questions=questions.kinds(seen.tokens),
+        plain=seen.compact,
         tail=seen.tail,
     )
 
@@ -127,14 +143,23 @@ def _families(seen: Text) -> dict[str, list[Found]]:
 
 def compare(one: Features, other: Features, rules: GateRules) -> tuple[str, ...]:
     """Give the words of all rules that object to answering one text with the other's answer."""
+    if one.plain == other.plain and one.tail == other.tail and not names.conflict(one.names, other.names):
+        # Only case, blanks, punctuation or contractions differ.
+        return ()
     unread = one.tail != other.tail
     objections = {
-        Veto.NUMBERS: rules.numbers and quantities.numbers_conflict(one.quantities, other.quantities),
+        Veto.NUMBERS: rules.numbers and quantities.conflict(
+            one.quantities, other.quantities, one.dates.months, other.dates.months
+        ),
         Veto.UNITS: rules.units and units.conflict(
             quantities.open_units(one.quantities, other.quantities),
             quantities.open_units(other.quantities, one.quantities),
         ),
-        Veto.DATES: rules.dates and dates.conflict(one.dates, other.dates),
+        Veto.DATES: rules.dates and (
+            dates.conflict(one.dates, other.dates)
+            or quantities.open_months(one.quantities, one.dates.months, other.dates.months)
+            or quantities.open_months(other.quantities, other.dates.months, one.dates.months)
+        ),
         Veto.NEGATION: rules.negation and polarity.conflict(one.polarity, other.polarity),
         Veto.NAMES: rules.names and (one.places != other.places or names.conflict(one.names, other.names)),
         Veto.KIND: rules.names and kinds.conflict(one.kinds, other.kinds),

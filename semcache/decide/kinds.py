@@ -18,7 +18,8 @@ FAMILY = "kind"
 # group: members separated by `;`, each with its written forms. Forms as in `marks.forms`.
 _GROUPS = """
 pet: dog+ puppy puppies 狗 狗狗 小狗; cat+ kitten+ 猫 猫咪; horse+ 马匹; rabbit+ 兔子; hamster+ 仓鼠; parrot+ 鹦鹉; goldfish 金鱼; cow+ 奶牛; pig+ 猪; sheep 羊; chicken+ 鸡; duck+ 鸭
-subject!: pregnant pregnancy 孕妇 怀孕 孕期; breastfeed~ nursing_mothers lactating 哺乳 哺乳期; newborn+ infant+ baby babies toddler+ 婴儿 宝宝 新生儿 幼儿; child children kid+ 儿童 小孩 孩子 小朋友; elderly seniors 老人 老年人; teenager+ teen+ 青少年; diabetic+ 糖尿病人 糖尿病患者
+patient!: pregnant pregnancy 孕妇 怀孕 孕期 妊娠 妊娠期; breastfeed~ nursing_mothers lactating 哺乳 哺乳期 喂奶
+subject: newborn+ infant+ baby babies toddler+ 婴儿 宝宝 新生儿 幼儿; child children kid+ 儿童 小孩 孩子 小朋友; elderly seniors 老人 老年人; teenager+ teen+ 青少年; adult+ 成人 成年人 大人
 family: son+ 儿子; daughter+ 女儿; wife wives 妻子 老婆; husband+ 丈夫 老公; mother+ mom mum 妈妈 母亲; father+ dad 爸爸 父亲; brother+ 哥哥 弟弟; sister+ 姐姐 妹妹; grandmother+ grandma 奶奶 外婆; grandfather+ grandpa 爷爷 外公; uncle+ 叔叔 舅舅; aunt+ 阿姨 姑姑; boss manager 老板 上司; colleague+ coworker+ 同事; neighbor+ neighbour+ 邻居; friend+ 朋友
 sex: men man male+ boy+ 男 男性 男人 男士 男生 男孩; women woman female+ girl+ 女 女性 女人 女士 女生 女孩
 colour: red 红色; green 绿色; blue 蓝色; yellow 黄色; black 黑色; white 白色; purple 紫色; pink 粉色; brown 棕色; grey gray 灰色; orange 橙色

@@ -16,6 +16,9 @@ from semcache.decide.text import HAN, Text, Token, is_han
 from semcache.decide.wordlist import split
 
 _MAX_SPAN = 120
+_MAX_PARTS = 24
+_ACRONYM = 6
+_SPOKEN = {"c++": ("cplusplus", "cpp"), "c#": ("csharp",), "f#": ("fsharp",)}
 _TITLE_SHARE = 0.6
 _ORDINARY = frozenset(
     split(
@@ -31,17 +34,20 @@ _ORDINARY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """`names` are words in capitals, `codes` spelled identifiers, quotes and addresses.
+    """`names` are words in capitals (hyphenated ones as their parts), `codes` identifiers and quotes.
 
-    Both in lower case; codes without anything but letters and digits. `initials` are the first
-    letters of the text's words, to recognise acronyms.
+    Both in lower case, codes as their parts. `order` is the words of
+    the text in order, `han` whether it is in Chinese, `operators` those of its arithmetic.
     """
 
-    names: frozenset[str]
-    codes: frozenset[str]
+    names: frozenset[tuple[str, ...]]
+    codes: frozenset[tuple[str, ...]]
     words: frozenset[str]
+    stems: frozenset[str]
     compact: str
-    initials: str
+    order: tuple[str, ...]
+    han: bool
+    operators: tuple[str, ...]
 
 
 @lru_cache(maxsize=1)
@@ -65,25 +71,39 @@ def _squeeze() -> re.Pattern[str]:
     return re.compile(r"[^\w+#]|_")
 
 
-def of(text: Text) -> Names:
-    """Collect the names of a text."""
-    shown = frozenset() if _is_titled(text.tokens) else _capitals(text.tokens)
+@lru_cache(maxsize=1)
+def _arithmetic() -> re.Pattern[str]:
+    return re.compile(r"(?<=\d)\s{0,2}([+*×÷^=<>]|\s-\s)\s{0,2}(?=\d)")
+
+
+def of(text: Text, skipped: frozenset[int]) -> Names:
+    """Collect the names of a text, but for the `skipped` places (glosses, and what other rules know)."""
+    shown = frozenset() if _is_titled(text.tokens) else _capitals(text.tokens, skipped)
     return Names(
         names=shown,
         codes=_codes(text.head),
         words=frozenset(text.words),
+        stems=frozenset(stem(word) for word in text.words),
         compact=_squeeze().sub("", text.head.lower()),
-        initials="".join(word[0] for word in text.words if word[0].isalpha()),
+        order=text.words[:_MAX_SPAN],
+        han=any(is_han(word) for word in text.words),
+        operators=tuple(sorted(match.group(1).strip() for match in _arithmetic().finditer(text.head))),
     )
 
 
-def _codes(head: str) -> frozenset[str]:
+def _codes(head: str) -> frozenset[tuple[str, ...]]:
+    """Give each code as its parts: `df.groupby()`, `setTimeout` and `read_csv` are two words each."""
     found = set()
     for match in _code_pattern().finditer(head):
-        code = _squeeze().sub("", next(filter(None, match.groups()), "").lower())
-        if code:
-            found.add(code)
+        parts = _parts().findall(next(filter(None, match.groups()), ""))
+        if parts:
+            found.add(tuple(part.lower() for part in parts[:_MAX_PARTS]))
     return frozenset(found)
+
+
+@lru_cache(maxsize=1)
+def _parts() -> re.Pattern[str]:
+    return re.compile(rf"[A-Z]?[a-z]+(?:\+\+|#)?|[A-Z]+(?![a-z])(?:\+\+|#)?|\d+|[{HAN}]|[^\W\d_]")
 
 
 def _is_titled(tokens: tuple[Token, ...]) -> bool:
@@ -99,13 +119,30 @@ def _is_titled(tokens: tuple[Token, ...]) -> bool:
     )
 
 
-def _capitals(tokens: tuple[Token, ...]) -> frozenset[str]:
-    return frozenset(
-        token.low
-        for token in tokens
-        if token.raw[0].isupper() and token.low not in _ORDINARY and len(token.low) > 1
-        and (not token.first or token.raw[1:2].isupper())
-    )  # fmt: skip
+def _capitals(tokens: tuple[Token, ...], skipped: frozenset[int]) -> frozenset[tuple[str, ...]]:
+    """Give the capitalised words; `Wi-Fi` is one name of two parts."""
+    names: list[tuple[str, ...]] = []
+    named_before = False
+    for i, token in enumerate(tokens):
+        named = i not in skipped and _is_name(token)
+        joined = bool(names) and i > 0 and token.gap in ("-", "'") and token.low[0].isalnum()
+        if joined and (named or named_before):
+            if named_before:
+                names[-1] = (*names[-1], token.low)
+            else:
+                names.append((tokens[i - 1].low, token.low))
+            named_before = True
+            continue
+        if named:
+            names.append((token.low,))
+        named_before = named
+    return frozenset(names)
+
+
+def _is_name(token: Token) -> bool:
+    if not token.raw[0].isupper() or token.low in _ORDINARY or len(token.low) < 2:
+        return False
+    return not token.first or token.raw[1:2].isupper()
 
 
 def unmatched(one: Names, other: Names) -> int:
@@ -114,35 +151,63 @@ def unmatched(one: Names, other: Names) -> int:
     return names + sum(1 for code in one.codes if not _has_code(code, other))
 
 
-def _has_name(name: str, one: Names, other: Names) -> bool:
-    if name in other.words or (len(name) > 3 and _stem(name) in {_stem(word) for word in other.words}):
+def _has_name(name: tuple[str, ...], one: Names, other: Names) -> bool:
+    whole = "".join(name)
+    if all(part in other.words or stem(part) in other.stems for part in name):
         return True
-    if 2 <= len(name) <= 6 and name in other.initials:
+    if 2 <= len(whole) <= _ACRONYM and (_spells(whole, other.order) or _spells(stem(whole), other.order)):
         return True
-    # A spelled-out name is there when the other text has its acronym among its own names.
-    return len(name) > 3 and (
-        name in other.compact or any(a in one.initials for a in other.names if _is_acronym(a, name))
-    )
+    # Short names hide in other words (`us` in `bus`), long ones do not.
+    if len(whole) > 3 and whole in other.compact:
+        return True
+    if one.han and other.han and len(whole) <= _ACRONYM and not other.names:
+        # A Chinese text may spell an acronym out in Chinese, where it cannot be seen.
+        return True
+    return any(_is_acronym(acronym, whole) and _spells(acronym, one.order) for (acronym, *_) in other.names)
+
+
+def _spells(acronym: str, words: tuple[str, ...]) -> bool:
+    """True when consecutive words give the letters: `HTTP`, hypertext transfer protocol; `ID`, identity."""
+    for i, word in enumerate(words):
+        if word[0] != acronym[0]:
+            continue
+        if len(word) > len(acronym) and word.startswith(acronym) and word.isascii():
+            return True
+        for size in range(2, min(len(acronym), len(words) - i) + 1):
+            window = words[i : i + size]
+            if _within("".join(part[0] for part in window), acronym) and _within(acronym, "".join(window)):
+                return True
+    return False
+
+
+def _within(short: str, long: str) -> bool:
+    """True when the letters of `short` stand in `long` in this order."""
+    rest = iter(long)
+    return all(letter in rest for letter in short)
 
 
 def _is_acronym(acronym: str, name: str) -> bool:
-    return 2 <= len(acronym) <= 6 and name[0] in acronym
+    """True for a short name that may stand for words of which `name` is one."""
+    return 2 <= len(acronym) <= _ACRONYM and name[0] in acronym
 
 
-def _stem(word: str) -> str:
-    for ending in ("'s", "ies", "es", "s", "n", "ese", "ish"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
+def stem(word: str) -> str:
+    """Give a name without plural or adjective ending (`PDFs`, `Mongolian`, `Swedish`)."""
+    for ending in ("ies", "es", "s", "ian", "an", "n", "ese", "ish", "e", "a", "y"):
+        if word.endswith(ending) and len(word) - len(ending) >= (2 if ending == "s" else 4):
             return word[: -len(ending)]
     return word
 
 
-def _has_code(code: str, other: Names) -> bool:
-    return code in other.compact or code.removesuffix("s") in other.compact
+def _has_code(code: tuple[str, ...], other: Names) -> bool:
+    """True when the code is there, or all its parts but the short prefixes of libraries (`df`, `np`)."""
+    whole = "".join(code)
+    if whole in other.compact or any(spoken in other.compact for spoken in _SPOKEN.get(whole, ())):
+        return True
+    long = [part for part in code if len(part) > 2 or part.isdigit()]
+    return bool(long) and all(part in other.compact or stem(part) in other.stems for part in long)
 
 
 def conflict(one: Names, other: Names) -> bool:
-    """True when a name of either text is nowhere in the other."""
-    return unmatched(one, other) > 0 or unmatched(other, one) > 0
-
-
-__all__ = ["HAN", "Names", "conflict", "of", "unmatched"]
+    """True when a name, a code or an operator of either text is nowhere in the other."""
+    return one.operators != other.operators or unmatched(one, other) > 0 or unmatched(other, one) > 0

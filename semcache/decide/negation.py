@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.decide.marks import Found, Mark
-from semcache.decide.text import Token
+from semcache.decide.order import stem
+from semcache.decide.text import Token, is_han
 from semcache.decide.wordlist import split
 
 FAMILY = "negation"
@@ -25,18 +26,18 @@ other than|lacking|lack|lacks|avoid|avoids|avoided|avoiding|free of|non|no longe
     _BOTH: """
 can not|could not|unable|not able|will not|would not|does not work|do not work|is not working|not working|not work
 did not work|does not start|inability|not possible|not load|not respond|not responding|not turn on|not connect|not recognized
-不能|不了|无法|没法|不能够|不上|不出|不到|不动|打不开|用不了|登不上|不行|不可以|不工作|没反应|不好用|不见了|没办法""",
+不能|不开|不起来|不起|不进去|不进|不着|不下|不通|不掉|不住|不见|不亮|不响|收不到|找不到|不显示|不响应|没收到|不了|无法|没法|不能够|不上|不出|不到|不动|打不开|用不了|登不上|不行|不可以|不工作|没反应|不好用|不见了|没办法""",
     _TROUBLE: """
 trouble|problem|problems|issue|issues|error|errors|difficulty|difficulties|fail|fails|failed|failing|failure|broken|stuck
 refuses to|refusing to|keeps crashing|crash|crashes|declined|locked out|missing|lost|lose|wrong|struggling|stopped working
 失败|出错|报错|问题|坏了|故障|异常|卡住|崩溃|错误|丢了|丢失|困难|打不开|不好使""",
     _NONE: """
 not only|why not|or not|whether or not|if not|not sure|not certain|no matter|no problem|no idea|not to mention|no worries
-do not know|does not know|did not know|do not understand|did not understand|do not remember|can not remember|do not recall
+do not know|can not remember|can not seem to|can not tell|can not decide|can not understand|not able to remember|does not know|did not know|do not understand|did not understand|do not remember|can not remember|do not recall
 can not recall|can not figure|can not find out|do not mind|do not worry|does not matter|can not wait|do not get|not really sure
-no doubt|not just|not merely|nothing but|not quite sure|do not really know|do not hesitate|if you do not mind|problem set
+no doubt|no rush|no hurry|no offense|no offence|no pressure|not urgent|nothing urgent|not a rush|do not want to bother|do not mean to|would not mind|no need to rush|not a native|not an expert|not a lawyer|not a doctor|not tech savvy|not very technical|not good with|not just|not merely|nothing but|not quite sure|do not really know|do not hesitate|if you do not mind|problem set
 have no idea|have no clue|no clue|never mind|nevertheless|nonetheless|lost and found|can not seem to remember|not familiar
-不过|不同|不错|不仅|不但|不管|不论|不妨|不断|不锈钢|不动产|差不多|对不起|不好意思|不客气|不久|不止|不如|不得了|了不起
+难道不|难道没|无精打采|不插电|非凡|模糊不清|不清|不过|不同|不错|不仅|不但|不管|不论|不妨|不断|不锈钢|不动产|差不多|对不起|不好意思|不客气|不久|不止|不如|不得了|了不起
 不知道|不清楚|不懂|不太懂|不明白|不记得|不确定|不太清楚|不太会|我不会|要不|来不及|不由|不禁|不愧|不然|不等式|不良反应|不孕|不育|不孕不育
 未来|未婚|未成年|未必|区别|分别|特别|级别|类别|性别|别人|别的|个别|识别|告别|鉴别|辨别|别墅|离别|国别|派别|送别|别克
 非常|非洲|是非|非得|无论|无线|无锡|无聊|无人机|无花果|无限|无所谓|无创|是否|能否|可否|会否|与否|有无|有没有|是不是|能不能|会不会
@@ -44,6 +45,22 @@ have no idea|have no clue|no clue|never mind|nevertheless|nonetheless|lost and f
 免疫|免疫力|避免不了|避孕|难免|不少|不免|不禁|不得不|不可避免|不可不|非不|不足|不明|不稳|不适|不舒服|不振|不全|不调|不齐|不规则|不正常|不平衡|不安|不均""",
 }  # fmt: skip
 
+_SCOPE = 3
+# Between a negation and what it denies.
+_LIGHT = frozenset(
+    split(
+        "a an the to be been being is are was were am do does did have has had can could should would will shall may might must "
+        "i you we they he she it my your our their his her its any some this that these those of in on at for with by from as "
+        "and or very really too so just even ever"
+    )
+) | frozenset("要能会可以应该是有用想得被再的了在给把让")
+_FUNCTIONS = frozenset(
+    split(
+        "work works working load loads loading open opens opening start starts starting connect connects connecting respond "
+        "responds charge charges charging print prints printing log sign boot play plays sync syncs turn show shows "
+        "showing appear appears arrive arrived arriving come came go going receive received luck success help helped find"
+    )
+)
 _LEADING = frozenset(split("is are was were does did can could should would has have will must may"))
 _SUBJECTS = frozenset(split("i you we they he she it the this that there my your our their these those"))
 _FINAL = frozenset("吗呢啊呀吧么了")
@@ -52,10 +69,21 @@ _YES_CHARACTERS = frozenset("能会可行要吃是有")
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`count` negations that count, and whether the text reports a failure or an inability."""
+    """The negations that may count: `scopes` are the stems each denies, `told` whether it is a failure in an aside.
 
-    count: int
+    `trouble` is True when the text reports a failure or an inability.
+    """
+
+    scopes: tuple[tuple[str, ...], ...]
+    told: tuple[bool, ...]
     trouble: bool
+
+    def counted(self, other_words: frozenset[str]) -> tuple[int, int]:
+        """Count the negations of something that the other text speaks of: all, and those not in an aside."""
+        counts = [_concerns(scope, other_words) for scope in self.scopes]
+        return sum(counts), sum(
+            1 for counts_, told in zip(counts, self.told, strict=True) if counts_ and not told
+        )
 
 
 def entries() -> Iterator[tuple[str, Mark]]:
@@ -66,17 +94,42 @@ def entries() -> Iterator[tuple[str, Mark]]:
                 yield phrase, Mark(FAMILY, name)
 
 
-def of(found: Sequence[Found], tokens: Sequence[Token]) -> Negation:
+def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) -> Negation:
     """Count the negations of a text from its marks."""
     words = [token.low for token in tokens]
-    count = 0
+    scopes: list[tuple[str, ...]] = []
+    told: list[bool] = []
     trouble = False
     for item in found:
-        name = item.mark.name
-        trouble |= name in (_TROUBLE, _BOTH)
-        if name in (_NEG, _BOTH) and not _is_idle(words, tokens, item):
-            count += 1
-    return Negation(count, trouble)
+        failure = item.mark.name in (_TROUBLE, _BOTH) or _fails(words, item)
+        trouble |= failure
+        if item.mark.name in (_NEG, _BOTH) and not _is_idle(words, tokens, item):
+            scopes.append(_scope(words, item.end))
+            told.append(failure and item.start in asides)
+    return Negation(tuple(scopes), tuple(told), trouble)
+
+
+def _concerns(scope: Sequence[str], other_words: frozenset[str]) -> bool:
+    """True when the other text speaks of what is denied: of its first word, or of all that follows it."""
+    first, *rest = scope or ("",)
+    return not scope or first in other_words or (len(rest) > 1 and all(word in other_words for word in rest))
+
+
+def _scope(words: Sequence[str], end: int) -> tuple[str, ...]:
+    """Give the stems of what a negation at tokens [.., end) denies: the next content words."""
+    found: list[str] = []
+    for word in words[end:]:
+        if word in _LIGHT:
+            continue
+        found.append(stem(word))
+        if len(found) >= (1 if is_han(word) else _SCOPE):
+            break
+    return tuple(found)
+
+
+def _fails(words: Sequence[str], item: Found) -> bool:
+    """`does not load`, `will never start`, `no longer works`: something that should does not."""
+    return item.mark.name == _NEG and any(word in _FUNCTIONS for word in words[item.end : item.end + 2])
 
 
 def _is_idle(words: Sequence[str], tokens: Sequence[Token], item: Found) -> bool:

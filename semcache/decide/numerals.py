@@ -18,7 +18,7 @@ _ORDINAL = (
 _MAX_DIGITS = 24
 HAN_DIGITS = "零〇一二三四五六七八九"
 HAN_UNITS = "十百千万亿"
-HAN_NUMERALS = frozenset(HAN_DIGITS + HAN_UNITS + "两")
+HAN_NUMERALS = frozenset(HAN_DIGITS + HAN_UNITS + "两俩")
 
 
 @lru_cache(maxsize=1)
@@ -96,7 +96,7 @@ def _joins(current: int, value: int, *, seen: bool) -> bool:
 def chinese(run: str) -> int:
     """Give the value of a run of Chinese numerals: `二十五`, `三千零五十`, `两万`, `二零二四`."""
     run = run[:_MAX_DIGITS]
-    digits = {character: max(0, value - 1) for value, character in enumerate(HAN_DIGITS)} | {"两": 2}
+    digits = {character: max(0, value - 1) for value, character in enumerate(HAN_DIGITS)} | {"两": 2, "俩": 2}
     if not any(character in HAN_UNITS for character in run):
         return int("".join(str(digits[character]) for character in run))
     total, section, digit = 0, 0, 0

@@ -28,7 +28,8 @@ _PREPOSITIONS = frozenset(
 )
 _SYMMETRIC = frozenset(
     split(
-        "and or between versus vs married marry equal equals same similar different difference differ compare compared "
+        "close connected engaged acquaintance near similar adjacent partner sibling cousin twin associated linked tied neighbor "
+        "neighbour colleague far apart and or between versus vs married marry equal equals same similar different difference differ compare compared "
         "comparison versus relationship relation related both together meet distance friends friend plus times "
         "和 与 跟 同 或 及 、 还 区 比较"
     )
@@ -129,9 +130,10 @@ def conflict(one: Order, other: Order) -> bool:
         return False
     if one.content == other.content:
         return one.passive != other.passive
-    return (
-        bool(_around(one.content) & _around(other.content, backwards=True)) and one.passive == other.passive
-    )
+    fixed = {word for _, word in one.links & other.links}
+    around = _around(one.content) & _around(other.content, backwards=True)
+    # What hangs on a preposition may move with it: `by area, the smallest` and `the smallest by area`.
+    return one.passive == other.passive and any(fixed.isdisjoint(words) for words in around)
 
 
 def _around(content: Sequence[str], *, backwards: bool = False) -> set[tuple[str, str, str]]:

@@ -7,25 +7,66 @@ nothing of the tables.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from semcache.decide import poles
 from semcache.decide.negation import Negation
+from semcache.decide.wordlist import split
+
+_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
+_SHORTEST_BARE = 4
+# Words that begin like a denial and are none.
+_NOT_DENIALS = frozenset(
+    split(
+        "import imports inform informs install installs installed invest invests inside discount discounts discover discovers "
+        "income increase index interest until under union unit units impact input intense insight improve impress display "
+        "displays discharge discuss distance dispatch dispose dismiss inland inbox intake instead inner inset inline intone "
+        "unique uncover missing mistake disease inspect invent intent indoor misspell united"
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """Sides taken (concept to `+` or `-`) and negations of one text."""
+    """Sides taken (concept to `+` or `-`), negations, words and their stems of one text."""
 
     sides: dict[str, str]
     negation: Negation
+    words: frozenset[str]
+    stems: frozenset[str]
 
 
 def conflict(one: Polarity, other: Polarity) -> bool:
     """True when the two texts ask for opposite things."""
-    flipped = poles.flips(one.sides, other.sides) > 0
-    odd = (one.negation.count - other.negation.count) % 2 == 1
-    if flipped or not odd:
-        return flipped and not odd
+    flipped = _flipped(one, other)
+    if flipped:
+        # An odd negation anywhere turns the flip back: `not open`, `closed`.
+        return (len(one.negation.scopes) - len(other.negation.scopes)) % 2 == 0
+    counts = zip(one.negation.counted(other.stems), other.negation.counted(one.stems), strict=True)
+    odd = all((left - right) % 2 == 1 for left, right in counts)
     # `I can't log in` and `trouble logging in` say one thing, with and without a negation.
-    return not (one.negation.trouble and other.negation.trouble)
+    return odd and not (one.negation.trouble and other.negation.trouble)
+
+
+def _flipped(one: Polarity, other: Polarity) -> bool:
+    """True for a flip that no flipped degree undoes (`less patient` is `more impatient`)."""
+    flips, degree = poles.flips(one.sides, other.sides)
+    prefixed = any(_denied(one.words, other.words)) or any(_denied(other.words, one.words))
+    return (flips or prefixed) != degree
+
+
+def _denied(words: frozenset[str], others: frozenset[str]) -> Iterator[bool]:
+    """Yield for each `valid` of one text that is only `invalid` in the other."""
+    for word in others - words:
+        if word in _NOT_DENIALS:
+            continue
+        for prefix in _PREFIXES:
+            bare = word[len(prefix) :]
+            if (
+                len(bare) >= _SHORTEST_BARE
+                and word.startswith(prefix)
+                and bare in words
+                and bare not in others
+            ):
+                yield True

@@ -13,6 +13,7 @@ from semcache.decide.wordlist import split
 
 FAMILY = "pole"
 _PHRASAL_REACH = 4
+_DEGREE = "degree"
 
 # One pair of opposites a line. See `marks.forms` for `~`, `+` and `_`.
 _PAIRS = """
@@ -76,7 +77,8 @@ early earlier earliest 早 提前 最早 | late later latest delay~ 晚 推迟 �
 first 第一 首个 最先 | last final 最后 末尾
 oldest older elder 最老 较老 旧 | newest newer youngest younger 最新 最年轻 较新 新
 most 最多 大多数 至多 更多 | least fewest 最少 至少 更少
-more 多 更多 | less fewer 少 更少
+more | less fewer
+多 更多 | 少 更少
 at_least minimum min minimal minimise~ minimize~ no_less_than 至少 最少 最低 最小 最小化 下限 | at_most maximum max maximal maximise~ maximize~ no_more_than up_to 至多 最多 最高 最大 最大化 上限
 highest tallest 最高 | lowest shortest 最低 最矮
 high 高 偏高 过高 高血压 高血糖 高血脂 | low 低 偏低 过低 低血压 低血糖 低血脂
@@ -104,7 +106,7 @@ prefix prefixes 前缀 | suffix suffixes 后缀
 public publicly 公开 公立 公有 | private privately 私有 私立 私密
 legal legally lawful 合法 | illegal illegally unlawful 非法 违法 犯法
 valid validity 有效 生效 | invalid void 无效 失效 作废
-possible 可能 | impossible 不可能
+possible 可能 | impossible 不可能 infeasible
 safe safely 安全 | unsafe dangerous harmful risky 危险 有害 不安全
 true 真 真的 | false fake 假 假的
 correct 正确 | incorrect wrong 错误
@@ -169,6 +171,27 @@ happy happier happiest 开心 高兴 | sad unhappy sadder 难过 伤心
 optimistic optimist+ | pessimistic pessimist+
 lucky | unlucky
 polite | rude impolite
+humble modest | proud arrogant
+courageous brave | fearful cowardly timid
+smart intelligent clever | stupid dumb
+honest | dishonest
+generous | stingy selfish
+calm relaxed | nervous anxious
+confident | insecure
+visible | invisible hidden
+known famous | unknown
+quiet silent | loud noisy
+clean | dirty
+sharp | blunt
+smooth | rough
+soft | hard
+fresh | stale rotten
+raw | cooked
+sweet | sour bitter
+vegan vegetarian | meat
+rural | urban
+direct directly | indirect indirectly
+manual manually | automatic automatically automated
 patient | impatient
 dependent | independent
 active | passive inactive
@@ -193,13 +216,14 @@ ingoing | outgoing
 
 
 def entries() -> Iterator[tuple[str, Mark]]:
-    """Yield the table: concept = line number, member = `+` or `-`."""
+    """Yield the table: concept = line number (marked for a mere degree), member = `+` or `-`."""
     for number, line in enumerate(filter(None, _PAIRS.split("\n"))):
+        name = (_DEGREE if line.startswith("more ") else "") + str(number)
         plus, _, minus = line.partition("|")
         for member, side in (("+", plus), ("-", minus)):
             for word in side.split():
                 for form in forms(word):
-                    yield form, Mark(FAMILY, str(number), member)
+                    yield form, Mark(FAMILY, name, member)
 
 
 def join_particles(words: Sequence[str], base_of: dict[str, str]) -> list[str]:
@@ -235,6 +259,9 @@ def sides(found: Sequence[Found]) -> dict[str, str]:
     return {name: side for name, side in seen.items() if side != "both"}
 
 
-def flips(one: dict[str, str], other: dict[str, str]) -> int:
-    """Give the number of concepts on which two texts stand on opposite sides."""
-    return sum(1 for name, side in one.items() if name in other and other[name] != side)
+def flips(one: dict[str, str], other: dict[str, str]) -> tuple[bool, bool]:
+    """Say whether two texts stand on opposite sides of a concept, and of a mere degree."""
+    opposite = [name for name, side in one.items() if name in other and other[name] != side]
+    return any(not name.startswith(_DEGREE) for name in opposite), any(
+        name.startswith(_DEGREE) for name in opposite
+    )

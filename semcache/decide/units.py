@@ -20,8 +20,10 @@ min 60 minute minutes mins 分钟; min
 h 3600 hour hours hourly hr hrs 小时 钟头 个小时; h
 d 86400 day days daily per_day 每天 每日; 天 日
 wk 604800 week weeks weekly 每周 每星期; 周 星期 个星期 礼拜
-mo 0 month months monthly 每月 每个月; 个月
-yr 0 year years yearly annual annually 每年 年度; 年 岁 周岁
+mo 2629746 month months monthly 每月 每个月; 个月
+yr 31556952 year years yearly annual annually 每年 年度; 年 岁 周岁
+fortnight 1209600 fortnight fortnights
+quarterhour 900 刻钟
 ms 0.001 millisecond milliseconds 毫秒; ms""",
     "length": """
 mm 0.001 mm millimeter millimeters millimetre millimetres 毫米
@@ -99,7 +101,8 @@ w 0 watt watts 瓦; w
 kw 0 kw kilowatt kilowatts 千瓦
 v 0 volt volts 伏; v""",
     "share": """
-pct 0 percent percentage 百分比; %
+pct 1 percent percentage 百分比; %
+tenth 10; 成
 permille 0 permille; ‰""",
     "dose": """
 iu 0 iu

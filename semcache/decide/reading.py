@@ -1,0 +1,299 @@
+"""Reading numbers where they stand in a text, with the unit beside them.
+
+Digits (separators, decimals, ordinals, multipliers), number words, Chinese numerals where a
+measure word says that they are numerals, halves, clock times and calendar dates. Knows
+nothing of comparing them (see `quantities`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from semcache.decide import clock, numerals
+from semcache.decide.quantities import Measure, Number, Quantities
+from semcache.decide.text import Text, is_han
+from semcache.decide.units import Unit, bound_units, free_units
+from semcache.decide.wordlist import split
+
+_MULTIPLES = {"twice": 2.0, "thrice": 3.0, "once": 1.0, "half": 0.5, "quarter": 0.25, "single": 1.0}
+_FRACTIONS = {("1", "2"): 0.5, ("1", "3"): 1 / 3, ("2", "3"): 2 / 3, ("1", "4"): 0.25, ("3", "4"): 0.75}
+_SUFFIXES = ("st", "nd", "rd", "th")
+# Behind these, `one` is a pronoun.
+_PRONOUN_BEFORE = frozenset(split("no any some every each this that which the another other only"))
+_MEASURE_WORDS = frozenset(
+    "个只条件次天年月日号周岁分秒小点元块毛斤公克毫片升粒颗杯瓶盒支张份页字句段章节人位名家间套台部辆本种类级层楼倍成折季度期型米里吨"
+    "厘平行列步届代胎室厅美欧英港礼星刻者样遍趟针回门科项组排栋座亩寸尺箱包袋根棵头匹口钟"
+)
+# `两者` points back at two things that the text names anyway.
+_POINTING = frozenset("人者边国侧地")
+_HAN_UNIT_LENGTH = 5
+_FIFTY_PERCENT: Measure = ("share", 50.0)
+_YEARS_OLD = frozenset(("岁", "old"))
+_AGES = frozenset(split("am is be age aged version turned"))
+_RATES = frozenset(split("per a an each every in many"))
+_TIMES = frozenset(("times", "次", "遍", "回", "ago"))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The state of one pass: what was found, and which token places units took."""
+
+    text: Text
+    asides: frozenset[int]
+    found: Quantities = field(default_factory=Quantities)
+    used: set[int] = field(default_factory=set)
+
+    def word(self, i: int) -> str:
+        """Give the word at a place, empty beyond the ends."""
+        return self.text.words[i] if 0 <= i < len(self.text.words) else ""
+
+    def note(self, i: int, end: int, value: float | None, spelling: str, *, soft: bool = False) -> int:
+        """Note the number in tokens [i, end) with the unit behind (or the currency before) it."""
+        unit, after = unit_at(self.text.words, end)
+        if unit is None:
+            unit, after = _currency(self.word(i - 1)), end
+        if (
+            unit is not None
+            and value is not None
+            and self.text.words[after : after + 3] == ("and", "a", "half")
+        ):
+            value, after = value + 0.5, after + 3
+        elif unit is not None and value is not None and self.word(after) == "半":
+            value, after = value + 0.5, after + 1
+        vague = self.word(i) in ("a", "an") and unit is not None and unit.dimension == "time"
+        self._add(unit, value, spelling, soft=soft or self._is_told(i, after, unit), vague=vague)
+        self.used |= set(range(end, after)) if unit is not None else set()
+        return max(after, end)
+
+    def _add(
+        self, unit: Unit | None, value: float | None, spelling: str, *, soft: bool, vague: bool = False
+    ) -> None:
+        """Keep a number; the unit of a `vague` one (`got a minute`) does not count by itself."""
+        measure = unit.measure(value) if unit is not None and value is not None else None
+        if unit is not None and not vague:
+            self.found.units.append((unit, measure))
+        if measure is None and value == 0.5:
+            measure = _FIFTY_PERCENT
+        self.found.numbers.append(Number(spelling, measure, soft))
+
+    def _is_told(self, i: int, after: int, unit: Unit | None) -> bool:
+        """True for a duration or a count of attempts in an aside, not for an age."""
+        if i not in self.asides or _YEARS_OLD & {self.word(after - 1), self.word(after)}:
+            return False
+        if (unit is not None and unit.dimension == "time") or self.word(after) in _TIMES:
+            return True
+        before = self.text.tokens[i - 1] if i else None
+        named = before is not None and (before.raw[0].isupper() or before.low in _AGES)
+        return unit is None and not named and self.word(i).isalnum() and len(self.word(i)) < 3
+
+    def take(self, taken: clock.Taken, i: int) -> int:
+        """Note a clock time or a date."""
+        if i not in self.asides:
+            self.found.times |= set(taken.times)
+        self.found.months |= set(taken.months)
+        self.found.numbers += [Number(number) for number in taken.numbers]
+        self.used |= set(range(i, taken.end))
+        return taken.end
+
+
+def extract(text: Text, asides: frozenset[int]) -> Quantities:
+    """Read all quantities of a text, left to right."""
+    reader = _Reader(text, asides)
+    i = 0
+    while i < len(text.words):
+        i = max(i + 1, _step(reader, i))
+    _free_standing(reader)
+    return reader.found
+
+
+def _step(reader: _Reader, i: int) -> int:
+    """Read what begins at token i; gives the place behind it (i when nothing begins here)."""
+    words = reader.text.words
+    if words[i][0].isdigit():
+        return _digits(reader, i)
+    if is_han(words[i]):
+        return _han(reader, i) if words[i] in numerals.HAN_NUMERALS or words[i] == "半" else i
+    value, end = numerals.english(words, i)
+    if end > i:
+        return end if _is_pronoun(words, i, end) else _counted(reader, i, end, float(value))
+    if words[i] in numerals.ordinals():
+        return _ordinal(reader, i)
+    if words[i] in ("a", "an"):
+        return _article(reader, i)
+    return _multiple(reader, i) if words[i] in _MULTIPLES else i
+
+
+def _counted(reader: _Reader, i: int, end: int, value: float) -> int:
+    """Note a number in words; `one and a half hours` and `two and a half` are one number."""
+    if reader.text.words[end : end + 3] == ("and", "a", "half"):
+        value, end = value + 0.5, end + 3
+    return reader.note(i, end, value, f"{value:.15g}", soft=value == 1)
+
+
+def _article(reader: _Reader, i: int) -> int:
+    """Note `a week`, `an hour and a half` as one of the unit."""
+    unit, after = unit_at(reader.text.words, i + 1)
+    per = reader.word(i - 1).isalpha() and reader.word(i - 1) in (
+        "times",
+        "once",
+        "twice",
+        "day",
+        "week",
+        "month",
+        "year",
+        "per",
+    )
+    # Only a unit of a fixed size can equal another spelling; `a cup` is no amount.
+    return (
+        reader.note(i, i + 1, 1.0, "1", soft=True)
+        if unit is not None and unit.factor and after and not per
+        else i
+    )
+
+
+def _multiple(reader: _Reader, i: int) -> int:
+    """Note `twice`, `half an hour`, `half past five`."""
+    multiple = _MULTIPLES[reader.text.words[i]]
+    past = clock.past(reader.text.words, i)
+    if past is not None:
+        return reader.take(past, i)
+    end = i + 1
+    while multiple < 1 and reader.word(end) in ("a", "an", "of"):
+        end += 1
+    unit, _ = unit_at(reader.text.words, end)
+    return reader.note(i, end if unit is not None else i + 1, multiple, f"{multiple:g}", soft=multiple <= 1)
+
+
+def _digits(reader: _Reader, i: int) -> int:
+    text, words = reader.text, reader.text.words
+    taken = clock.read(text, i)
+    if taken is not None:
+        return reader.take(taken, i)
+    end = i + 1
+    if reader.word(end).isdigit() and text.tokens[end].gap == "/" and (words[i], words[end]) in _FRACTIONS:
+        fraction = _FRACTIONS[words[i], words[end]]
+        return reader.note(i, end + 1, fraction, f"{fraction:g}")
+    decade = reader.word(end) == "s" and len(words[i]) == 4
+    if (reader.word(end) in _SUFFIXES or decade) and not text.tokens[end].gap:
+        end += 1
+    *firsts, last = _parts(words[i])
+    reader.found.numbers += [Number(part) for part in firsts]
+    value = float(last) if last.count(".") <= 1 and len(last) <= 18 else None
+    return _scaled(reader, i, end, value, last)
+
+
+def _scaled(reader: _Reader, i: int, end: int, value: float | None, spelling: str) -> int:
+    """Apply `thousand`, `k`, `万` behind a number in digits."""
+    while value is not None and reader.word(end):
+        factor = numerals.scales().get(reader.word(end))
+        if reader.word(end) == "k" and not reader.text.tokens[end].gap and spelling not in ("401", "4", "8"):
+            factor = 1000
+        if factor is None:
+            break
+        value, end = value * factor, end + 1
+        spelling = f"{value:.15g}"
+    if value is not None and reader.text.words[end : end + 2] == ("个", "半"):
+        value, end, spelling = value + 0.5, end + 2, f"{value + 0.5:.15g}"
+    return reader.note(i, end, value, spelling, soft=spelling == "1")
+
+
+def _parts(word: str) -> list[str]:
+    """Split `1,000.50` into one number and `1,2,3` into three; leading zeros go."""
+    head, *groups = word.split(",")
+    thousands = bool(groups) and 1 <= len(head) <= 3 and all(len(g.partition(".")[0]) == 3 for g in groups)
+    parts = ["".join([head, *groups])] if thousands else [head, *groups]
+    return [part.lstrip("0") if part.lstrip("0")[:1].isdigit() else "0" + part.lstrip("0") for part in parts]
+
+
+def _ordinal(reader: _Reader, i: int) -> int:
+    value, following = numerals.ordinals()[reader.word(i)], reader.word(i + 1)
+    superlative = following.endswith("est") or following == "most"
+    reader.found.numbers.append(Number(str(value), soft=value == 1 or (value == 2 and not superlative)))
+    return i + 1
+
+
+def _is_pronoun(words: Sequence[str], i: int, end: int) -> bool:
+    if words[i] != "one" or end != i + 1:
+        return False
+    return (i > 0 and words[i - 1] in _PRONOUN_BEFORE) or (
+        end < len(words) and words[end] in ("of", "can", "could")
+    )
+
+
+def _han(reader: _Reader, i: int) -> int:
+    """Read a run of Chinese numerals, only where a measure word or `第` says that it is one."""
+    words = reader.text.words
+    if words[i] == "半":
+        return reader.note(i, i + 1, 0.5, "0.5", soft=True) if unit_at(words, i + 1)[0] is not None else i
+    end = i
+    while reader.word(end) in numerals.HAN_NUMERALS:
+        end += 1
+    run = "".join(words[i:end])
+    if not _is_numeral(reader, i, end, run):
+        return end
+    value = numerals.chinese(run)
+    taken = clock.han(words, i, end, value)
+    if taken is not None:
+        return reader.take(taken, i)
+    if words[max(0, i - 3) : i] == ("百", "分", "之"):
+        reader.found.numbers.append(Number(str(value), bound_units()["%"].measure(value)))
+        reader.found.units.append((bound_units()["%"], bound_units()["%"].measure(value)))
+        return end
+    if reader.text.words[end : end + 2] == ("个", "半"):
+        return reader.note(i, end + 2, value + 0.5, f"{value + 0.5:.15g}")
+    return reader.note(i, end, float(value), str(value), soft=value == 1 or reader.word(end) in _POINTING)
+
+
+def _is_numeral(reader: _Reader, i: int, end: int, run: str) -> bool:
+    """True when a run of numeral characters counts something; `四五天` only estimates."""
+    before, after = reader.word(i - 1), reader.word(end)
+    percent = reader.text.words[max(0, i - 3) : i] == ("百", "分", "之")
+    if reader.text.words[end : end + 2] == ("分", "之") or (run == "百" and reader.word(end) == "分"):
+        return False
+    if len(run) == 2 and run in "一二三四五六七八九" and before != "第":
+        return False
+    return after in _MEASURE_WORDS or percent or before == "第" or (len(run) > 1 and run[0] not in "千万亿百")
+
+
+def _currency(word: str) -> Unit | None:
+    unit = bound_units().get(word) or free_units().get(word)
+    return unit if unit is not None and unit.dimension == "money" else None
+
+
+def unit_at(words: Sequence[str], i: int) -> tuple[Unit | None, int]:
+    """Give the unit written at token i and the place behind it."""
+    if i >= len(words):
+        return None, i
+    if words[i] == "°" and i + 1 < len(words):
+        return free_units().get({"c": "celsius", "f": "fahrenheit"}.get(words[i + 1], "")), i + 2
+    longest, glue = (_HAN_UNIT_LENGTH, "") if is_han(words[i]) else (3, " ")
+    for size in range(min(longest, len(words) - i), 0, -1):
+        form = glue.join(words[i : i + size])
+        unit = free_units().get(form) or bound_units().get(form)
+        if unit is not None:
+            return unit, i + size
+    return None, i
+
+
+def _free_standing(reader: _Reader) -> None:
+    """Note the units named without a number."""
+    words = reader.text.words
+    i = 0
+    while i < len(words):
+        longest, glue = (_HAN_UNIT_LENGTH, "") if is_han(words[i]) else (3, " ")
+        for size in range(min(longest, len(words) - i), 0, -1):
+            unit = free_units().get(glue.join(words[i : i + size]))
+            if unit is not None:
+                if i not in reader.used and i not in reader.asides and _is_meant(reader, i, unit):
+                    reader.found.units.append((unit, None))
+                i += size - 1
+                break
+        i += 1
+
+
+def _is_meant(reader: _Reader, i: int, unit: Unit) -> bool:
+    """True for a unit that the question is about: `per month`, `daily`, `in minutes`, not `these days`."""
+    if unit.dimension != "time" or is_han(reader.word(i)):
+        return True
+    return reader.word(i).endswith("ly") or reader.word(i) == "annual" or reader.word(i - 1) in _RATES

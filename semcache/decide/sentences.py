@@ -1,0 +1,76 @@
+"""Which part of a text asks and which only tells what happened.
+
+`It failed twice since Monday. How do I cancel?` asks about cancelling. How often and since when
+it failed seldom changes the answer, so such details in an aside count as soft. Who somebody is
+and what somebody has does change it: names, ages and amounts stay hard everywhere. Knows
+nothing of what the rules do with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from semcache.decide.text import Token, is_han
+from semcache.decide.wordlist import split
+
+_STOPS = frozenset(".?!;。\n")
+_QUESTION_WORDS = frozenset(split("how what why where who which when whose"))
+_AUXILIARIES = frozenset(
+    split("is are was were do does did can could should would will may must has have shall am")
+)
+_OPENERS = frozenset(
+    split("please tell explain give show list write help need want if unless when while suppose assuming")
+)
+_HAN_ASKS = (
+    "怎么", "如何", "吗", "什么", "哪", "能否", "多少", "怎样", "请", "是否", "谁", "几", "咋", "为何", "如果", "要是", "若",
+    "假如", "多久", "呢", "能不能", "可不可以", "是不是", "会不会", "帮",
+)  # fmt: skip
+
+
+def asides(tokens: Sequence[Token]) -> frozenset[int]:
+    """Give the places of the tokens in sentences that do not ask, when another sentence does."""
+    spans = list(_spans(tokens))
+    asking = [_asks([token.low for token in tokens[start:end]]) for start, end in spans]
+    if all(asking) or not any(asking):
+        return frozenset()
+    return frozenset(
+        i for (start, end), asks in zip(spans, asking, strict=True) if not asks for i in range(start, end)
+    )
+
+
+def glosses(tokens: Sequence[Token]) -> frozenset[int]:
+    """Give the places of the tokens in parentheses: a second name for what stands before them."""
+    inside, places = False, set()
+    for i, token in enumerate(tokens):
+        for mark in token.gap:
+            if mark in "()":
+                inside = mark == "("
+        if inside:
+            places.add(i)
+    return frozenset(places)
+
+
+def _spans(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    start = 0
+    for i, token in enumerate(tokens):
+        # A Chinese writer parts sentences with commas.
+        stop = not _STOPS.isdisjoint(token.gap) or ("," in token.gap and is_han(token.low))
+        if stop and i > start:
+            yield start, i
+            start = i
+    if start < len(tokens):
+        yield start, len(tokens)
+
+
+def _asks(words: Sequence[str]) -> bool:
+    if any(is_han(word) for word in words):
+        text = "".join(words)
+        return any(mark in text for mark in _HAN_ASKS)
+    if not words or words[0] in _QUESTION_WORDS or words[0] in _AUXILIARIES or words[0] in _OPENERS:
+        return True
+    return any(
+        (word in _QUESTION_WORDS and after in (*_AUXILIARIES, "to", "much", "many", "long"))
+        or (word in ("can", "could", "should", "do") and after in ("i", "you", "we"))
+        for word, after in pairwise(words)
+    )
