@@ -9,28 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
-import os
-import stat
 import sys
-import tempfile
 import time
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Mapping
+from asyncio.subprocess import Process
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
 
+from semcache.engine.launch import EngineSpec, last_line, socket_path, spawn
 from semcache.engine.probe import Readiness, read_readiness
 from semcache.errors import EngineError
 
+__all__ = ["EngineChild", "EngineProgress", "EngineSpec"]
+
 _log = logging.getLogger(__name__)
 
-MAX_SOCKET_PATH = 100
-"""Bytes; the kernel takes 107 on Linux and 103 on macOS."""
-
-MAX_LOG_BYTES = 8 << 20
 PATIENCE_AFTER_TERM = 12.0
 FIRST_BACKOFF, LAST_BACKOFF = 0.5, 30.0
 CHECK_SECONDS = 10.0
@@ -41,37 +34,6 @@ HEALTHY_AFTER = 60.0
 """A child that ran this long is started again without delay growing further."""
 
 DEFAULT_COMMAND = (sys.executable, "-m", "semcache", "engine")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSpec:
-    """What to run. `model` is a folder; `data` takes the socket and the log. Lengths in tokens."""
-
-    model: Path
-    data: Path
-    name: str = "local"
-    threads: int = 1
-    max_context: int | None = None
-    max_queue: int = 64
-    max_active: int = 8
-    max_tokens: int = 512
-    temperature: float = 1.0
-
-    def arguments(self, socket: Path) -> list[str]:
-        """Give the options for `semcache engine`."""
-        options: dict[str, object] = {
-            "model": self.model,
-            "name": self.name,
-            "socket": socket,
-            "threads": self.threads,
-            "max-queue": self.max_queue,
-            "max-active": self.max_active,
-            "max-tokens": self.max_tokens,
-            "temperature": self.temperature,
-        }
-        if self.max_context is not None:
-            options["max-context"] = self.max_context
-        return [f"--{key}={value}" for key, value in options.items()] + ["--exit-with-stdin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +94,7 @@ class EngineChild:
         began = time.monotonic()
         if progress is not None:
             progress(EngineProgress("starting the process", 0.0))
-        self._process = await self._spawn()
+        self._process = await spawn(self._command, self._spec, self.socket, self.log)
         try:
             if self._stopping:  # asked to end while the process came up
                 raise EngineError("the engine was stopped while starting")
@@ -193,23 +155,6 @@ class EngineChild:
     def _status(self) -> int | None:
         return None if self._process is None else self._process.returncode
 
-    async def _spawn(self) -> Process:
-        try:
-            self._spec.data.mkdir(parents=True, exist_ok=True)
-            _private_folder(self.socket.parent, self._spec.data)
-            with _open_log(self.log) as log:
-                return await asyncio.create_subprocess_exec(
-                    *self._command,
-                    *self._spec.arguments(self.socket),
-                    stdin=PIPE,
-                    stdout=log,
-                    stderr=log,
-                    env=_environment(os.environ, self._spec.threads),
-                    start_new_session=True,  # Ctrl-C is the parent's to handle; it ends the child in order
-                )
-        except OSError as error:
-            raise EngineError(f"cannot start the engine: {error}") from error
-
     async def _until_ready(self, process: Process, began: float, progress: Progress | None) -> None:
         stage = ""
         while process.returncode is None:
@@ -221,7 +166,7 @@ class EngineChild:
                     self._ready = True
                     return
             await asyncio.sleep(0.1)
-        raise EngineError(f"the engine ended while starting: {_last_line(self.log)} (see {self.log})")
+        raise EngineError(f"the engine ended while starting: {last_line(self.log)} (see {self.log})")
 
     async def _end(self) -> None:
         process, self._process = self._process, None
@@ -247,61 +192,6 @@ async def _terminate(process: Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def socket_path(data: Path) -> Path:
-    """Give the engine's socket in a data directory, or a short stand-in when that path is too long."""
-    path = data.absolute() / "engine.sock"
-    if len(os.fsencode(path)) < MAX_SOCKET_PATH:
-        return path
-    digest = hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()
-    return Path(tempfile.gettempdir()) / f"semcache-{os.getuid()}-{digest}" / "engine.sock"
-
-
-def _private_folder(folder: Path, data: Path) -> None:
-    """Make the stand-in folder, and refuse one that somebody else laid out.
-
-    Raises:
-        EngineError: it is a link, another user's, or open to others.
-    """
-    if folder == data.absolute():
-        return
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise EngineError(f"{folder} is not a private folder of this user")
-
-
-def _environment(own: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Give the child's environment: the parent's, with native libraries held to `threads`, and no network."""
-    count = str(threads)
-    return dict(own) | {
-        "OMP_NUM_THREADS": count,
-        "MKL_NUM_THREADS": count,
-        "OPENBLAS_NUM_THREADS": count,
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "TOKENIZERS_PARALLELISM": "false",
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
-def _open_log(path: Path) -> BinaryIO:
-    """Open the log for appending; a long one is set aside first, replacing the one before."""
-    if path.exists() and path.stat().st_size > MAX_LOG_BYTES:
-        path.replace(path.with_suffix(".log.1"))
-    return path.open("ab")
-
-
-def _last_line(path: Path) -> str:
-    """Give the last line of the log, cut to a readable length."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 4096))
-            lines = file.read().decode("utf-8", "replace").split("\n")
-    except OSError:
-        return "no log"
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "no word in its log")
 
 
 def _tell(progress: Progress | None, found: Readiness, former: str, began: float) -> str:

@@ -17,7 +17,8 @@ import httpx
 import psutil
 import pytest
 
-from semcache.engine.child import MAX_SOCKET_PATH, EngineChild, EngineProgress, EngineSpec, socket_path
+from semcache.engine.child import EngineChild, EngineProgress, EngineSpec
+from semcache.engine.launch import MAX_SOCKET_PATH, socket_path
 from semcache.errors import EngineError
 from tests.engine.tiny import tiny_llama, tiny_tokenizer
 
@@ -242,7 +243,7 @@ def old_log(data: Path) -> Path:
 
 
 async def test_a_long_log_is_set_aside(old_log: Path, data: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("semcache.engine.child.MAX_LOG_BYTES", 10)
+    monkeypatch.setattr("semcache.engine.launch.MAX_LOG_BYTES", 10)
     command = (sys.executable, "-c", "print('new')")
     async with running(EngineSpec(model=tmp_path, data=data), command=command) as child:
         with pytest.raises(EngineError):

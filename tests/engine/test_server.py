@@ -138,6 +138,17 @@ def test_a_slow_body_is_given_up(tiny_server: Served, monkeypatch: pytest.Monkey
         assert connection.recv(64).startswith(b"HTTP/1.1 408")
 
 
+def test_no_more_bodies_are_read_at_once_than_may(
+    tiny_server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.engine.server.MAX_READING", 1)
+    with raw_post(tiny_server, "content-type: application/json\r\ncontent-length: 100", b"{"):
+        eventually(lambda: tiny_server.post(body()).status_code == 503)
+        refused = tiny_server.post(body())
+        assert error_of(refused, 503)["code"] == "overloaded"
+    eventually(lambda: tiny_server.post(body()).status_code == 200)
+
+
 def test_while_the_model_loads_requests_are_told_when_to_come_back() -> None:
     gate = threading.Event()
     model = scripted_model("Hi")

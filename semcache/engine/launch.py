@@ -1,0 +1,133 @@
+"""What an engine process is started with: options, folders, environment, log.
+
+Touches files and starts the process; waiting for it and ending it are the child handle's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import stat
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from semcache.errors import EngineError
+
+MAX_SOCKET_PATH = 100
+"""Bytes; the kernel takes 107 on Linux and 103 on macOS."""
+
+MAX_LOG_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """What to run. `model` is a folder; `data` takes the socket and the log. Lengths in tokens."""
+
+    model: Path
+    data: Path
+    name: str = "local"
+    threads: int = 1
+    max_context: int | None = None
+    max_queue: int = 64
+    max_active: int = 8
+    max_tokens: int = 512
+    temperature: float = 1.0
+
+    def arguments(self, socket: Path) -> list[str]:
+        """Give the options for `semcache engine`."""
+        options: dict[str, object] = {
+            "model": self.model,
+            "name": self.name,
+            "socket": socket,
+            "threads": self.threads,
+            "max-queue": self.max_queue,
+            "max-active": self.max_active,
+            "max-tokens": self.max_tokens,
+            "temperature": self.temperature,
+        }
+        if self.max_context is not None:
+            options["max-context"] = self.max_context
+        return [f"--{key}={value}" for key, value in options.items()] + ["--exit-with-stdin"]
+
+
+async def spawn(command: tuple[str, ...], spec: EngineSpec, socket: Path, log_path: Path) -> Process:
+    """Start the process; its standard input is a pipe that the parent holds open.
+
+    Raises:
+        EngineError: a folder or the log cannot be made, or the program cannot be started.
+    """
+    try:
+        spec.data.mkdir(parents=True, exist_ok=True)
+        _private_folder(socket.parent, spec.data)
+        with _open_log(log_path) as log:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                *spec.arguments(socket),
+                stdin=PIPE,
+                stdout=log,
+                stderr=log,
+                env=_environment(os.environ, spec.threads),
+                start_new_session=True,  # Ctrl-C is the parent's to handle; it ends the child in order
+            )
+    except OSError as error:
+        raise EngineError(f"cannot start the engine: {error}") from error
+
+
+def socket_path(data: Path) -> Path:
+    """Give the engine's socket in a data directory, or a short stand-in when that path is too long."""
+    path = data.absolute() / "engine.sock"
+    if len(os.fsencode(path)) < MAX_SOCKET_PATH:
+        return path
+    digest = hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir()) / f"semcache-{os.getuid()}-{digest}" / "engine.sock"
+
+
+def _private_folder(folder: Path, data: Path) -> None:
+    """Make the stand-in folder, and refuse one that somebody else laid out.
+
+    Raises:
+        EngineError: it is a link, another user's, or open to others.
+    """
+    if folder == data.absolute():
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise EngineError(f"{folder} is not a private folder of this user")
+
+
+def _environment(own: Mapping[str, str], threads: int) -> dict[str, str]:
+    """Give the child's environment: the parent's, with native libraries held to `threads`, and no network."""
+    count = str(threads)
+    return dict(own) | {
+        "OMP_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "OPENBLAS_NUM_THREADS": count,
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _open_log(path: Path) -> BinaryIO:
+    """Open the log for appending; a long one is set aside first, replacing the one before."""
+    if path.exists() and path.stat().st_size > MAX_LOG_BYTES:
+        path.replace(path.with_suffix(".log.1"))
+    return path.open("ab")
+
+
+def last_line(path: Path) -> str:
+    """Give the last line of the log, cut to a readable length."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return "no log"
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "no word in its log")
