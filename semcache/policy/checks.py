@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from semcache.core import Mode
-from semcache.policy.effective import effective
+from semcache.policy.effective import effective, points
 from semcache.policy.exemplars import BUILT_IN
 from semcache.policy.problems import Path, Problem, line_of, path_text
 from semcache.policy.schema import OTHER, DomainKnobs, PolicyFile
@@ -83,14 +84,25 @@ def _thresholds(source: PolicySource) -> Iterator[Problem]:
 
 
 def _bands(source: PolicySource, domain: str, knobs: DomainKnobs) -> Iterator[Problem]:
+    """Check that an encoder states a raw cosine for each threshold of the domain, in the same order."""
     place = _place(source, domain, "encoder_thresholds")
     for encoder, band in knobs.encoder_thresholds.items():
-        for name, value in (("verified", band.verified), ("draft", band.draft)):
-            if value is not None and value > band.threshold:
+        for name, raw, bar in (
+            ("verified", band.verified, knobs.verified_threshold),
+            ("draft", band.draft, knobs.draft_threshold),
+        ):
+            if raw is None and bar is not None:
                 yield source.problem(
-                    (*place, encoder, name),
-                    f"should be at most this encoder's threshold ({band.threshold:g})",
+                    (*place, encoder), f"should state {name}: the domain has a {name}_threshold"
                 )
+            if raw is not None and bar is None:
+                yield source.problem((*place, encoder, name), f"means nothing without a {name}_threshold")
+        curve = points(knobs, band)
+        if any((raw < next_raw) != (bar < next_bar) for (raw, bar), (next_raw, next_bar) in pairwise(curve)):
+            yield source.problem(
+                (*place, encoder),
+                "should rise as the domain's thresholds do: a higher one has a higher cosine",
+            )
 
 
 def _place(source: PolicySource, domain: str, knob: str) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from semcache.core import ChatRequest, Directives, Mode, Scope
-from semcache.policy.domain import NEVER, DomainPolicy, EncoderThresholds
+from semcache.policy.domain import NEVER, DomainPolicy
 from semcache.policy.match import MODES
 
 
@@ -71,40 +71,21 @@ def _mode(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
 
 def _only_drafts(policy: DomainPolicy) -> DomainPolicy:
     """Let nothing be served by meaning; the draft band then reaches up to equality."""
-    bands = tuple(replace(band, threshold=NEVER, verified=NEVER) for band in policy.encoder_bands)
-    return _with_bands(replace(policy, threshold=NEVER, verified_threshold=NEVER), bands)
+    return replace(policy, threshold=NEVER, verified_threshold=NEVER, encoder_thresholds=())
 
 
 def _threshold(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
     if wishes.threshold is None or wishes.threshold <= min(policy.draft_threshold, policy.verified_threshold):
         return policy
     asked = min(wishes.threshold, NEVER)
-    bands = tuple(_stricter_band(band, policy, asked) for band in policy.encoder_bands)
-    raised = replace(
+    return replace(
         policy,
         threshold=max(policy.threshold, asked),
         verified_threshold=max(policy.verified_threshold, asked),
         draft_threshold=max(policy.draft_threshold, asked),
+        # The pairs stand for the policy's own threshold; the scales hold for every one.
+        encoder_thresholds=policy.encoder_thresholds if asked <= policy.threshold else (),
     )
-    return _with_bands(raised, bands)
-
-
-def _stricter_band(band: EncoderThresholds, policy: DomainPolicy, asked: float) -> EncoderThresholds:
-    """Honour a wish on the reference scale where no table leads to the encoder's own scale.
-
-    Up to the policy's threshold its raw value is known to mean as much; above it nothing does,
-    and what cannot be promised is not served.
-    """
-    if asked > policy.threshold:
-        return EncoderThresholds(band.encoder, NEVER, NEVER, NEVER)
-    verified = band.threshold if asked > policy.verified_threshold else band.verified
-    draft = band.threshold if asked > policy.draft_threshold else band.draft
-    return EncoderThresholds(band.encoder, band.threshold, verified, draft)
-
-
-def _with_bands(policy: DomainPolicy, bands: tuple[EncoderThresholds, ...]) -> DomainPolicy:
-    pairs = tuple((band.encoder, band.threshold) for band in bands)
-    return replace(policy, encoder_bands=bands, encoder_thresholds=pairs)
 
 
 def _lifetime(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from semcache.core import GateRules, Mode, Scope, TenantId
-from semcache.policy.domain import DomainPolicy, EncoderThresholds
+from semcache.policy.domain import Curve, DomainPolicy, EncoderScale
 from semcache.policy.schema import DomainKnobs, EncoderBand, Knobs, PolicyFile
 
 M = TypeVar("M", bound=Knobs)
@@ -48,7 +48,7 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolic
     knobs = effective(file, domain)
     by_meaning = knobs.mode in (Mode.SEMANTIC, Mode.SHADOW) and knobs.threshold is not None
     threshold = knobs.threshold if by_meaning and knobs.threshold is not None else 1.0
-    bands = _bands(knobs.encoder_thresholds) if by_meaning else ()
+    scales = _scales(knobs) if by_meaning else ()
     return DomainPolicy(
         tenant=TenantId(file.tenant),
         domain=domain,
@@ -70,9 +70,9 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolic
         usage_on_hit=knobs.usage_on_hit,
         neighbours=knobs.neighbours,
         generation=generation,
-        encoder_thresholds=tuple((band.encoder, band.threshold) for band in bands),
+        encoder_thresholds=tuple((scale.encoder, scale.curves[0][-1][0]) for scale in scales),
         store_tool_calls=knobs.store.tool_calls,
-        encoder_bands=bands,
+        encoder_scales=scales,
     )
 
 
@@ -81,10 +81,16 @@ def _or(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def _bands(stated: Mapping[str, EncoderBand]) -> tuple[EncoderThresholds, ...]:
-    return tuple(
-        EncoderThresholds(
-            name, band.threshold, _or(band.verified, band.threshold), _or(band.draft, band.threshold)
-        )
-        for name, band in sorted(stated.items())
+def points(knobs: DomainKnobs, band: EncoderBand) -> Curve:
+    """Pair an encoder's raw cosines with the thresholds they stand for, by rising cosine."""
+    stated = (
+        (band.threshold, knobs.threshold),
+        (band.verified, knobs.verified_threshold),
+        (band.draft, knobs.draft_threshold),
     )
+    return tuple(sorted((raw, bar) for raw, bar in stated if raw is not None and bar is not None))
+
+
+def _scales(knobs: DomainKnobs) -> tuple[EncoderScale, ...]:
+    stated: Mapping[str, EncoderBand] = knobs.encoder_thresholds
+    return tuple(EncoderScale(name, (points(knobs, band),)) for name, band in sorted(stated.items()))

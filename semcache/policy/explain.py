@@ -109,7 +109,7 @@ def _wished(
 
 
 def _changes(before: DomainPolicy, after: DomainPolicy) -> tuple[Change, ...]:
-    # encoder_thresholds repeats encoder_bands.
+    # encoder_thresholds repeats what encoder_scales and threshold say.
     names = [field.name for field in fields(before) if field.name != "encoder_thresholds"]
     return tuple(
         Change(name, str(getattr(before, name)), str(getattr(after, name)))

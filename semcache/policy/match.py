@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from semcache.core import GateRules, Mode, Scope
 from semcache.errors import PolicyError
-from semcache.policy.domain import DomainPolicy, EncoderThresholds
+from semcache.policy.domain import DomainPolicy, EncoderScale
 from semcache.policy.patterns import Pattern, compile_pattern, found_in
 from semcache.policy.schema import Rule
 
@@ -95,14 +95,15 @@ def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
     """Combine two policies of one tenant: in every knob the stricter of both.
 
     The domain's name becomes both names in alphabetical order with a `+` between. An encoder
-    keeps explicit thresholds only where both state some: without them it serves nothing.
+    keeps a scale only where both state one (without it serves nothing), and then each of both must
+    be satisfied.
 
     Raises:
         PolicyError: the policies belong to two tenants.
     """
     if a.tenant != b.tenant:
         raise PolicyError("policies of two tenants never combine")
-    bands = _common_bands(a.encoder_bands, b.encoder_bands)
+    scales = _common_scales(a.encoder_scales, b.encoder_scales)
     return DomainPolicy(
         tenant=a.tenant,
         domain="+".join(sorted({*a.domain.split("+"), *b.domain.split("+")})),
@@ -125,9 +126,9 @@ def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
         usage_on_hit=max(a.usage_on_hit, b.usage_on_hit),
         neighbours=min(a.neighbours, b.neighbours),
         generation=max(a.generation, b.generation),
-        encoder_thresholds=tuple((band.encoder, band.threshold) for band in bands),
+        encoder_thresholds=_common_pairs(a.encoder_thresholds, b.encoder_thresholds),
         store_tool_calls=a.store_tool_calls and b.store_tool_calls,
-        encoder_bands=bands,
+        encoder_scales=scales,
     )
 
 
@@ -150,14 +151,17 @@ def _all_vetoes(a: GateRules, b: GateRules) -> GateRules:
     )
 
 
-def _common_bands(
-    a: Sequence[EncoderThresholds], b: Sequence[EncoderThresholds]
-) -> tuple[EncoderThresholds, ...]:
-    others = {band.encoder: band for band in b}
-    return tuple(_stricter_band(band, others[band.encoder]) for band in a if band.encoder in others)
-
-
-def _stricter_band(a: EncoderThresholds, b: EncoderThresholds) -> EncoderThresholds:
-    return EncoderThresholds(
-        a.encoder, max(a.threshold, b.threshold), max(a.verified, b.verified), max(a.draft, b.draft)
+def _common_scales(a: Sequence[EncoderScale], b: Sequence[EncoderScale]) -> tuple[EncoderScale, ...]:
+    others = {scale.encoder: scale.curves for scale in b}
+    return tuple(
+        EncoderScale(scale.encoder, tuple(sorted({*scale.curves, *others[scale.encoder]})))
+        for scale in a
+        if scale.encoder in others
     )
+
+
+def _common_pairs(
+    a: Sequence[tuple[str, float]], b: Sequence[tuple[str, float]]
+) -> tuple[tuple[str, float], ...]:
+    others = dict(b)
+    return tuple((encoder, max(raw, others[encoder])) for encoder, raw in a if encoder in others)

@@ -109,9 +109,11 @@ class Access(Knobs):
 class EncoderBand(Knobs):
     """Raw cosines for one encoder that has no calibration table."""
 
-    threshold: RawCosine = Field(description="Raw cosine from which an answer is served.")
-    verified: RawCosine | None = Field(None, description="The same for answers a human approved.")
-    draft: RawCosine | None = Field(None, description="Raw cosine from which an answer is a draft.")
+    threshold: RawCosine = Field(description="Raw cosine that stands for the domain's threshold.")
+    verified: RawCosine | None = Field(
+        None, description="The same for verified_threshold; stated when that is."
+    )
+    draft: RawCosine | None = Field(None, description="The same for draft_threshold; stated when that is.")
 
 
 class StoreKnobs(Knobs):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from semcache.core import Directives, Mode, Scope
 from semcache.policy.directives import apply, wishes_of
-from semcache.policy.domain import NEVER, DomainPolicy, EncoderThresholds
+from semcache.policy.domain import DomainPolicy
 from semcache.policy.effective import domain_policy
 from tests.policy.samples import TWO_DOMAINS, chat, source
 from tests.policy.test_match import is_not_looser
@@ -45,17 +45,18 @@ def test_a_higher_threshold_is_honoured_everywhere(asked: float) -> None:
     assert (after.threshold, after.verified_threshold, after.draft_threshold) == (asked,) * 3
 
 
-def test_an_encoder_without_a_table_keeps_a_wish_up_to_what_is_known() -> None:
-    (band,) = wished(CHAT, threshold=0.91).encoder_bands
-    assert band == EncoderThresholds("house", 0.97, 0.97, 0.97)
-    (band,) = wished(CHAT, threshold=0.87).encoder_bands
-    assert band == EncoderThresholds("house", 0.97, 0.96, 0.97)
+def test_wishes_leave_the_scale_of_an_encoder_without_a_table_alone() -> None:
+    assert CHAT.curves_of("house") == (((0.94, 0.85), (0.96, 0.90), (0.97, 0.92)),)
+    for asked in (0.5, 0.91, 0.93):
+        assert wished(CHAT, threshold=asked).encoder_scales == CHAT.encoder_scales
+    assert CHAT.curves_of("another") == ()
 
 
-def test_an_encoder_without_a_table_serves_nothing_above_what_is_known() -> None:
-    after = wished(CHAT, threshold=0.93)
-    assert after.encoder_bands == (EncoderThresholds("house", NEVER, NEVER, NEVER),)
-    assert after.encoder_thresholds == (("house", NEVER),)
+def test_the_pairs_go_when_their_threshold_moves() -> None:
+    assert CHAT.encoder_thresholds == (("house", 0.97),)
+    assert wished(CHAT, threshold=0.91).encoder_thresholds == (("house", 0.97),)
+    assert wished(CHAT, threshold=0.93).encoder_thresholds == ()
+    assert wished(CHAT, mode="draft").encoder_thresholds == ()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,6 @@ def test_mode_draft_serves_nothing_by_meaning_but_keeps_the_drafts() -> None:
     assert after.threshold > 1.0
     assert after.verified_threshold > 1.0
     assert after.draft_threshold == CHAT.draft_threshold
-    assert after.encoder_bands == (EncoderThresholds("house", NEVER, NEVER, 0.94),)
 
 
 @pytest.mark.parametrize(

@@ -10,22 +10,26 @@ from hypothesis import strategies as st
 
 from semcache.core import GateRules, Mode, Scope, TenantId
 from semcache.errors import PolicyError
-from semcache.policy.domain import DomainPolicy, EncoderThresholds
+from semcache.policy.domain import DomainPolicy, EncoderScale
 from semcache.policy.match import MODES, SCOPES, compile_rules, covers, find_rule, tighten
 from tests.policy.samples import MINIMAL, TWO_DOMAINS, source
 
 unit = st.floats(0, 1)
 
 
+CURVES = (((0.9, 0.8),), ((0.5, 0.8), (0.7, 0.9)), ((0.9, 0.85), (0.95, 0.92)))
+
+
 @st.composite
-def bands(draw: st.DrawFn) -> tuple[EncoderThresholds, ...]:
+def scales(draw: st.DrawFn) -> tuple[EncoderScale, ...]:
     names = sorted(draw(st.sets(st.sampled_from(["a", "b", "c"]))))
-    return tuple(EncoderThresholds(n, draw(unit), draw(unit), draw(unit)) for n in names)
+    curves = st.sets(st.sampled_from(CURVES), min_size=1).map(lambda drawn: tuple(sorted(drawn)))
+    return tuple(EncoderScale(name, draw(curves)) for name in names)
 
 
 @st.composite
 def policies(draw: st.DrawFn) -> DomainPolicy:
-    drawn = draw(bands())
+    drawn = draw(scales())
     return DomainPolicy(
         tenant=TenantId("acme"),
         domain=draw(st.sampled_from(["chat", "code", "legal", "chat+code"])),
@@ -47,9 +51,9 @@ def policies(draw: st.DrawFn) -> DomainPolicy:
         usage_on_hit=draw(st.sampled_from(["zero", "original"])),
         neighbours=draw(st.integers(1, 64)),
         generation=draw(st.sampled_from(["g1", "g2"])),
-        encoder_thresholds=tuple((band.encoder, band.threshold) for band in drawn),
+        encoder_thresholds=tuple((scale.encoder, draw(unit)) for scale in drawn),
         store_tool_calls=draw(st.booleans()),
-        encoder_bands=drawn,
+        encoder_scales=drawn,
     )
 
 
@@ -70,7 +74,8 @@ def test_tighten_is_idempotent(a: DomainPolicy) -> None:
 
 def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
     """Compare knob by knob, written from the meaning of each and not from the code."""
-    own = {band.encoder: band for band in loose.encoder_bands}
+    own = {scale.encoder: scale.curves for scale in loose.encoder_scales}
+    pairs = dict(loose.encoder_thresholds)
     return {
         "tenant": strict.tenant == loose.tenant,
         "domain": set(loose.domain.split("+")) <= set(strict.domain.split("+")),
@@ -93,15 +98,12 @@ def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
         "neighbours": strict.neighbours <= loose.neighbours,
         "generation": strict.generation >= loose.generation,
         "encoder_thresholds": all(
-            name in own and raw >= own[name].threshold for name, raw in strict.encoder_thresholds
+            name in pairs and raw >= pairs[name] for name, raw in strict.encoder_thresholds
         ),
         "store_tool_calls": strict.store_tool_calls <= loose.store_tool_calls,
-        "encoder_bands": all(
-            band.encoder in own
-            and band.threshold >= own[band.encoder].threshold
-            and band.verified >= own[band.encoder].verified
-            and band.draft >= own[band.encoder].draft
-            for band in strict.encoder_bands
+        "encoder_scales": all(
+            scale.encoder in own and set(scale.curves) >= set(own[scale.encoder])
+            for scale in strict.encoder_scales
         ),
     }
 
@@ -119,7 +121,7 @@ def test_tighten_is_never_looser_than_either_in_any_knob(a: DomainPolicy, b: Dom
 def test_tighten_takes_no_more_than_needed(a: DomainPolicy, b: DomainPolicy) -> None:
     both = tighten(a, b)
     for field in fields(DomainPolicy):
-        if field.name not in ("domain", "gate", "encoder_bands", "encoder_thresholds"):
+        if field.name not in ("domain", "gate", "encoder_scales", "encoder_thresholds"):
             assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
 
 

@@ -10,7 +10,7 @@ import pytest
 from semcache.core import CachePolicy, Caller, Directives, Mode, Scope, TenantId
 from semcache.errors import PolicyError, RequestError
 from semcache.policy import snapshot as module
-from semcache.policy.domain import EncoderThresholds, Quota
+from semcache.policy.domain import Quota
 from tests.policy.samples import MINIMAL, TWO_DOMAINS, chat, snapshot
 
 NONE = Directives()
@@ -36,15 +36,15 @@ def test_domains_inherit_knob_by_knob_and_part_by_part() -> None:
 def test_a_domain_with_a_threshold_of_its_own_inherits_no_looser_band() -> None:
     text = MINIMAL.replace(
         "domains:",
-        "defaults: {mode: semantic, threshold: 0.9, verified_threshold: 0.8, draft_threshold: 0.7, encoder_thresholds: {e: {threshold: 0.5}}}\n"
+        "defaults: {mode: semantic, threshold: 0.9, verified_threshold: 0.8, draft_threshold: 0.7, encoder_thresholds: {e: {threshold: 0.6, verified: 0.5, draft: 0.4}}}\n"
         "domains:\n  legal: {}\n  strict: {threshold: 0.97}",
     )
     policies = snapshot(text).by_tenant[TenantId("acme")].domains
     legal, strict = policies["legal"], policies["strict"]
     assert (legal.threshold, legal.verified_threshold, legal.draft_threshold) == (0.9, 0.8, 0.7)
-    assert legal.encoder_bands == (EncoderThresholds("e", 0.5, 0.5, 0.5),)
+    assert legal.curves_of("e") == (((0.4, 0.7), (0.5, 0.8), (0.6, 0.9)),)
     assert (strict.threshold, strict.verified_threshold, strict.draft_threshold) == (0.97,) * 3
-    assert strict.encoder_bands == ()
+    assert strict.encoder_scales == ()
 
 
 @pytest.mark.parametrize(("stated", "threshold"), [("0", 0.0), ("0.0", 0.0), ("1", 1.0), ("1.0", 1.0)])
@@ -65,7 +65,7 @@ def test_without_a_semantic_tier_thresholds_are_one_and_bands_are_gone() -> None
         "mode: exact, threshold: 0.5, encoder_thresholds: {e: {threshold: 0.5}}",
     )
     policy = snapshot(text).resolve(chat(), ME, NONE)
-    assert (policy.mode, policy.threshold, policy.encoder_bands) == (Mode.EXACT, 1.0, ())
+    assert (policy.mode, policy.threshold, policy.encoder_scales) == (Mode.EXACT, 1.0, ())
 
 
 def test_assignment_by_rule_and_by_default() -> None:
@@ -79,7 +79,7 @@ def test_the_header_only_tightens() -> None:
     policies = two()
     asked = policies.resolve(chat(), ME, Directives(domain="medical"))
     assert (asked.domain, asked.threshold, asked.ttl, asked.gate.order) == ("medical", 0.97, 3600, True)
-    assert asked.encoder_bands == ()  # medical states none, so an encoder without a table serves nothing
+    assert asked.encoder_scales == ()  # medical states none, so an encoder without a table serves nothing
     doctor = chat(system="you are a doctor")
     kept = policies.resolve(doctor, ME, Directives(domain="chat"))
     assert (kept.domain, kept.threshold, kept.ttl) == ("medical", 0.97, 3600)
