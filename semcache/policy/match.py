@@ -113,7 +113,8 @@ def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
         draft_threshold=max(a.draft_threshold, b.draft_threshold),
         scope=min(a.scope, b.scope, key=SCOPES.index),
         ttl=min(a.ttl, b.ttl),
-        ttl_jitter=max(a.ttl_jitter, b.ttl_jitter),
+        # The smaller one: spread must not stretch the shorter life beyond what either allows.
+        ttl_jitter=min(a.ttl_jitter, b.ttl_jitter),
         gate=_all_vetoes(a.gate, b.gate),
         max_age=shorter(a.max_age, b.max_age),
         max_temperature=min(a.max_temperature, b.max_temperature),

@@ -174,7 +174,7 @@ class DomainKnobs(Knobs):
         86_400.0, description='Lifetime of a stored answer: seconds, or "15m", "24h", "7d".'
     )
     ttl_jitter: Annotated[float, Field(strict=True, ge=0, le=0.5, allow_inf_nan=False)] = Field(
-        0.1, description="Up to this share is taken off each lifetime, so that not all end at once."
+        0.1, description="Lifetimes vary by up to this share, so that not all end at once."
     )
     max_age: Duration | None = Field(
         None, description="Stored answers older than this are not served. null: only ttl counts."

@@ -85,7 +85,7 @@ def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
         "draft_threshold": strict.draft_threshold >= loose.draft_threshold,
         "scope": SCOPES.index(strict.scope) <= SCOPES.index(loose.scope),
         "ttl": strict.ttl <= loose.ttl,
-        "ttl_jitter": strict.ttl_jitter >= loose.ttl_jitter,
+        "ttl_jitter": strict.ttl_jitter <= loose.ttl_jitter,
         "gate": all(getattr(strict.gate, f.name) >= getattr(loose.gate, f.name) for f in fields(GateRules)),
         "max_age": loose.max_age is None or (strict.max_age is not None and strict.max_age <= loose.max_age),
         "max_temperature": strict.max_temperature <= loose.max_temperature,
