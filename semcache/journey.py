@@ -79,6 +79,8 @@ class Forwarded:
 
     ticket: Ticket
     trace: Trace
+    usage_asked: bool = False
+    """The proxy asked the upstream for usage on the stream, whatever the client wants."""
 
 
 Answer = Served | Forwarded

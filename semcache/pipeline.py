@@ -19,6 +19,7 @@ import orjson
 
 from semcache.answer.assemble import Assembler
 from semcache.answer.flight import Flights
+from semcache.answer.shared import Head
 from semcache.core import (
     Bypass,
     CachePolicy,
@@ -37,11 +38,11 @@ from semcache.core import (
     TenantId,
 )
 from semcache.decide import admission
-from semcache.decide.decision import Candidate, decide
+from semcache.decide.decision import Candidate
 from semcache.decide.freshness import is_servable
-from semcache.decide.scale import onto_reference
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
+from semcache.judging import decide_near
 from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
@@ -74,7 +75,7 @@ class Pipeline:
     Args:
         policies: gives the policy snapshot in force.
         store_alive: True while the change stream proves that the near cache can be trusted.
-        assembler: makes what collects an answer; True for a stream.
+        assembler: makes what collects an answer of such a head.
         spawn: starts a task that the lifespan owns.
         new_id, jitter: randomness, handed in.
     """
@@ -89,7 +90,7 @@ class Pipeline:
     flights: Flights
     backends: Mapping[str, Backend]
     default_backend: str
-    assembler: Callable[[bool], Assembler]
+    assembler: Callable[[Head], Assembler | None]
     clock: Clock
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
     new_id: Callable[[], EntryId]
@@ -194,10 +195,8 @@ class Pipeline:
         closed = self._tighten_by_domain(step, snapshot, embedding)
         if closed is not None:
             return Miss(closed)
-        candidates = await self._candidates(step, self.encoder, embedding)
-        if candidates is None:
-            return Miss("uncalibrated-encoder")
-        return decide(step.policy, directives, prompt, candidates, self.clock.now())
+        candidates = await self._candidates(step, embedding)
+        return decide_near(self.encoder, step.policy, directives, prompt, candidates, self.clock.now())
 
     def _tighten_by_domain(self, step: _Step, snapshot: PolicySnapshot, embedding: Embedding) -> str | None:
         """Let the classifier make the policy stricter; gives why nothing may be matched then, if so."""
@@ -210,10 +209,8 @@ class Pipeline:
             step.policy = step.trace.policy = snapshot.tighten(step.policy, assigned.domain)
         return admission.may_match(step.policy, step.asked.request, step.asked.directives)
 
-    async def _candidates(
-        self, step: _Step, encoder: Encoder, embedding: Embedding
-    ) -> list[Candidate] | None:
-        """Neighbours, re-read from the store and checked again; None without a common scale."""
+    async def _candidates(self, step: _Step, embedding: Embedding) -> list[Candidate]:
+        """Neighbours by raw cosine, re-read from the store and checked again."""
         neighbours = await self.index.search(step.namespace, embedding, step.policy.neighbours)
         ids = [neighbour.entry_id for neighbour in neighbours]
         entries = await self.store.get_many(step.policy.tenant, ids) if ids else []
@@ -224,12 +221,7 @@ class Pipeline:
         for neighbour, entry in zip(neighbours, entries, strict=True):
             if entry is None or not _belongs(entry, step, embedding):
                 continue
-            reference = encoder.to_reference(embedding.encoder, neighbour.cosine)
-            name = encoder.name_of(embedding.encoder)
-            similarity = onto_reference(step.policy, name, neighbour.cosine, reference)
-            if similarity is None:
-                return None
-            candidates.append(Candidate(entry, similarity))
+            candidates.append(Candidate(entry, neighbour.cosine))
         return candidates
 
     def _fault(self, step: _Step, part: str, error: EncoderError | VectorIndexError | StoreError) -> Miss:
@@ -246,16 +238,25 @@ class Pipeline:
         request, directives = asked.request, asked.directives
         refused = admission.may_store(step.policy, request, directives)
         remember = step.epochs is not None and refused is None and not isinstance(trace.decision, Bypass)
-        if remember and step.embedding is None and admission.may_match(step.policy, request, directives) is None:
+        if (
+            remember
+            and step.embedding is None
+            and admission.may_match(step.policy, request, directives) is None
+        ):
             step.encoding = self.spawn(self._encode(step, request.prompt or ""))
         ticket = self.flights.join(
-            f"{step.policy.tenant}:{step.key}" if remember and not directives.no_read else None,
+            self._flight_key(step) if remember and not directives.no_read else None,
             lambda: step.backend.generator.open(self._call(step)),
-            lambda: self.assembler(request.stream),
+            self.assembler,
             self._remember(step) if remember else self._note(step),
         )
-        trace.collapsed = not ticket.leader
-        return Forwarded(ticket, trace)
+        return Forwarded(ticket, trace, usage_asked=step.backend.stream_usage)
+
+    def _flight_key(self, step: _Step) -> str:
+        """Who may share a call: equal requests; a stream with usage cannot be had from one without."""
+        request = step.asked.request
+        with_usage = request.stream and request.include_usage and not step.backend.stream_usage
+        return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}"
 
     def _call(self, step: _Step) -> UpstreamCall:
         """The request as the upstream shall see it: the very JSON that was keyed."""
@@ -390,4 +391,3 @@ def _belongs(entry: Entry, step: _Step, embedding: Embedding) -> bool:
     same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
     whole = entry.completion.chunks is None or step.asked.request.stream
     return same_encoder and whole and entry.namespace == step.namespace.digest
-

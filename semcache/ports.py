@@ -153,6 +153,18 @@ class EntryStore(Protocol):
         """
         ...
 
+    async def lookup(
+        self, tenant: TenantId, key: ExactKey, epoch_keys: Sequence[str]
+    ) -> tuple[Entry | None, Epochs]:
+        """Give what `get_exact` and `epochs` give, in one round trip.
+
+        A request that will store its own answer after a miss needs both, from one moment.
+
+        Raises:
+            StoreError: unreachable, late or corrupt (the corrupt value is dropped).
+        """
+        ...
+
     async def get_many(self, tenant: TenantId, ids: Sequence[EntryId]) -> list[Entry | None]:
         """Give live entries by id, in order; None for those that are gone, dead or another tenant's.
 

@@ -37,6 +37,7 @@ class Household:
                 name=settings.engine.name,
                 threads=settings.engine.threads,
                 max_queue=settings.engine.max_queue,
+                temperature=settings.engine.temperature,
             )
             self._engine = EngineChild(spec)
 

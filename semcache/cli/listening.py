@@ -19,12 +19,27 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server with the signals left to us: children are to be stopped after the drain."""
+    """uvicorn's server with the signals left to us: children are to be stopped after the drain.
+
+    Args:
+        config: uvicorn's configuration.
+        on_ready: called once requests are taken.
+    """
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.on_ready = on_ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so once requests are taken."""
+        await super().startup(sockets)
+        if self.started:
+            self.on_ready()
 
     def stop(self) -> None:
         """Stop accepting and drain; the second call cuts what is open."""
@@ -32,7 +47,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def make_server(settings: Settings, wiring: Wiring) -> Server:
+def make_server(settings: Settings, wiring: Wiring, on_ready: Callable[[], None]) -> Server:
     """Build the server of one worker."""
     protocol = type("Protocol", (HeadDeadlineProtocol,), {"head_deadline": settings.limits.header_seconds})
     config = uvicorn.Config(
@@ -47,7 +62,7 @@ def make_server(settings: Settings, wiring: Wiring) -> Server:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=int(settings.limits.drain_seconds),
     )
-    return Server(config)
+    return Server(config, on_ready)
 
 
 async def run_here(
@@ -58,15 +73,11 @@ async def run_here(
     Raises:
         SemcacheError: the worker could not start.
     """
-    server = make_server(settings, wiring)
+    server = make_server(settings, wiring, ready)
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, server.stop)
-    announcing = asyncio.ensure_future(_announce(server, ready))
-    try:
-        await server.serve(sockets=[listener])
-    finally:
-        announcing.cancel()
+    await server.serve(sockets=[listener])
     if not server.started:
         raise SemcacheError("the proxy could not start; the lines above say why")
 
@@ -74,9 +85,3 @@ async def run_here(
 async def serve_worker(settings: Settings, wiring: Wiring, listener: socket.socket) -> None:
     """Serve as one of several workers."""
     await run_here(settings, wiring, listener, lambda: None)
-
-
-async def _announce(server: Server, ready: Callable[[], None]) -> None:
-    while not server.started:
-        await asyncio.sleep(0.02)
-    ready()

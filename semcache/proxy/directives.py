@@ -7,7 +7,7 @@ values are refused, since a silently ignored `max-age` is a stale answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,32 +37,10 @@ def directives_of(headers: Mapping[bytes, bytes], cache_object: Any) -> Directiv
         return _NONE
     asked = _NONE
     for name, raw in headers.items():
-        asked = _with_header(asked, name, raw.decode("latin-1").strip())
+        read = _HEADERS.get(name)
+        if read is not None:
+            asked = read(asked, raw.decode("latin-1").strip())
     return asked if cache_object is None else _with_litellm(asked, cache_object)
-
-
-def _with_header(asked: Directives, name: bytes, value: str) -> Directives:
-    match name:
-        case b"cache-control":
-            return _with_cache_control(asked, value)
-        case b"semcache-mode":
-            return replace(asked, mode=_mode(value))
-        case b"semcache-ttl":
-            return replace(asked, ttl=_seconds(value, "Semcache-Ttl"))
-        case b"semcache-threshold":
-            return replace(asked, threshold=_threshold(value))
-        case b"semcache-namespace":
-            return replace(asked, namespace=_word(value, "Semcache-Namespace", _NAME_LIMIT))
-        case b"semcache-user":
-            return replace(asked, user=_word(value, "Semcache-User", _NAME_LIMIT))
-        case b"semcache-domain":
-            return replace(asked, domain=_word(value, "Semcache-Domain", _WORD_LIMIT))
-        case b"semcache-tags":
-            return replace(asked, tags=_tags(value))
-        case b"semcache-labels":
-            return replace(asked, labels=_labels(value))
-        case _:
-            return asked
 
 
 def _with_cache_control(asked: Directives, value: str) -> Directives:
@@ -155,3 +133,20 @@ def _labels(value: str) -> tuple[tuple[str, str], ...]:
         raise RequestError(message, param="Semcache-Labels") from None
     pairs = ((str(name), str(item[0])) for name, item in parsed.items())
     return tuple((name, _word(text, "Semcache-Labels", _WORD_LIMIT)) for name, text in pairs)
+
+
+_HEADERS: Mapping[bytes, Callable[[Directives, str], Directives]] = {
+    b"cache-control": _with_cache_control,
+    b"semcache-mode": lambda asked, value: replace(asked, mode=_mode(value)),
+    b"semcache-ttl": lambda asked, value: replace(asked, ttl=_seconds(value, "Semcache-Ttl")),
+    b"semcache-threshold": lambda asked, value: replace(asked, threshold=_threshold(value)),
+    b"semcache-namespace": lambda asked, value: replace(
+        asked, namespace=_word(value, "Semcache-Namespace", _NAME_LIMIT)
+    ),
+    b"semcache-user": lambda asked, value: replace(asked, user=_word(value, "Semcache-User", _NAME_LIMIT)),
+    b"semcache-domain": lambda asked, value: replace(
+        asked, domain=_word(value, "Semcache-Domain", _WORD_LIMIT)
+    ),
+    b"semcache-tags": lambda asked, value: replace(asked, tags=_tags(value)),
+    b"semcache-labels": lambda asked, value: replace(asked, labels=_labels(value)),
+}

@@ -5,12 +5,13 @@ Chat goes to a raw endpoint, our own pages to the FastAPI app, everything else t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
-from semcache.core import Outcome, RequestRecord
+from semcache.core import Outcome, RequestRecord, TenantId
 from semcache.errors import RequestError, SemcacheError
 from semcache.journey import Backend
 from semcache.ports import Clock, RecordSink
@@ -42,7 +43,7 @@ class Edge:
     chat: Endpoint
     own: Endpoint
     admission: Admission
-    backend_of: Callable[[str, str], Backend]
+    backend_of: Callable[[TenantId, str], Backend]
     records: RecordSink
     clock: Clock
     new_request_id: Callable[[], str]
@@ -78,7 +79,7 @@ class Edge:
         started = self.clock.monotonic()
         request_id = self.new_request_id()
         watched = _Watched(send)
-        tenant, reason, status = "", "path", 0
+        tenant, reason, status = TenantId(""), "path", 0
         try:
             checked_path(scope)
             headers = read_request_headers(scope["headers"])
@@ -129,9 +130,9 @@ class _Watched:
         self._send = send
         self.begun = False
 
-    async def __call__(self, message: object) -> None:
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
         self.begun = True
-        await self._send(message)  # type: ignore[arg-type]  # an ASGI message as it came
+        await self._send(message)
 
 
 class LoadGate:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from semcache.answer.canonical import Incomplete
 from semcache.answer.render import UsageMode
+from semcache.answer.shared import Head
+from semcache.answer.strip import UsageStripper
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
 from semcache.errors import SemcacheError, UpstreamError
-from semcache.journey import Asked, Served, Trace
+from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding
 from semcache.proxy.body import parse_object, read_body
 from semcache.proxy.directives import directives_of
@@ -71,7 +73,7 @@ class Exchange:
             return
         try:
             async with until_disconnect(self._receive):
-                await self._relay(answer.ticket, asked, answer.trace)
+                await self._relay(answer, asked)
         finally:
             await answer.ticket.aclose()
 
@@ -110,16 +112,18 @@ class Exchange:
         else:
             await self._whole(200, [_JSON, (b"content-length", b"%d" % len(body)), *head], body)
 
-    async def _relay(self, ticket: Ticket, asked: Asked, trace: Trace) -> None:
+    async def _relay(self, answer: Forwarded, asked: Asked) -> None:
         """Write what the upstream says, as it comes."""
+        ticket, trace = answer.ticket, answer.trace
         head = await ticket.head()
+        trace.collapsed = not ticket.leader
         streams = is_event_stream(head.headers)
         if not ticket.leader and head.status < 300 and streams != asked.request.stream:
             await self._relay_other_mode(ticket, trace)
         elif streams:
-            await self._relay_stream(ticket, asked, trace)
+            await self._relay_stream(answer, asked, head)
         else:
-            await self._relay_whole(ticket, trace)
+            await self._relay_whole(ticket, trace, head)
 
     async def _relay_other_mode(self, ticket: Ticket, trace: Trace) -> None:
         """A follower that asked for the other wire mode waits for the whole answer."""
@@ -130,21 +134,19 @@ class Exchange:
         head = forward_headers(trace, 200, self.request_id, named=False)
         await self._replay(answer, "", head)
 
-    async def _relay_whole(self, ticket: Ticket, trace: Trace) -> None:
+    async def _relay_whole(self, ticket: Ticket, trace: Trace, head: Head) -> None:
         """Gather a JSON reply (of whatever status), then write it with its length."""
-        head = await ticket.head()
         body = b"".join([chunk async for chunk in ticket.chunks()])
         passed = reply_headers(head.headers, decoded=True)
         named = any(name == b"x-request-id" for name, _ in passed)
         ours = forward_headers(trace, head.status, self.request_id, named=named)
         await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
 
-    async def _relay_stream(self, ticket: Ticket, asked: Asked, trace: Trace) -> None:
+    async def _relay_stream(self, answer: Forwarded, asked: Asked, head: Head) -> None:
         """Pass events on as they come; the usage event only to those who asked for it."""
-        head = await ticket.head()
         passed = reply_headers(head.headers, decoded=True)
         named = any(name == b"x-request-id" for name, _ in passed)
-        ours = forward_headers(trace, head.status, self.request_id, named=named)
+        ours = forward_headers(answer.trace, head.status, self.request_id, named=named)
         self._status, self._streaming = head.status, True
         await self._send(
             {
@@ -153,10 +155,14 @@ class Exchange:
                 "headers": [*passed, (b"x-accel-buffering", b"no"), *ours],
             }
         )
-        chunks = ticket.chunks() if asked.request.include_usage else ticket.chunks_without_usage()
-        async for chunk in chunks:
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        strip = not asked.request.include_usage and (answer.usage_asked or not answer.ticket.leader)
+        stripper = UsageStripper() if strip else None
+        async for chunk in answer.ticket.chunks():
+            body = stripper.feed(chunk) if stripper is not None else chunk
+            if body:
+                await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        rest = stripper.finish() if stripper is not None else b""
+        await self._send({"type": "http.response.body", "body": rest, "more_body": False})
 
     async def _whole(self, status: int, head: list[Pair], body: bytes) -> None:
         self._status = status

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 import semcache
 from semcache.core import Draft, Hit
 from semcache.errors import RequestError, SemcacheError
-from semcache.pipeline import Pipeline
 from semcache.journey import Asked, Trace
+from semcache.pipeline import Pipeline
 from semcache.proxy.admission import Admission, is_local
 from semcache.proxy.body import parse_object
 from semcache.proxy.directives import directives_of

@@ -1,0 +1,142 @@
+"""`semcache policy`: check the files, run their question pairs, and explain what they say of a request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from semcache.cli.options import Config, Data, Json, settings_from
+from semcache.cli.screen import Screen
+from semcache.core import Caller, Directives, TenantId
+from semcache.errors import SemcacheError
+from semcache.parts import open_judge
+from semcache.policy import explain as explaining
+from semcache.policy.loader import check as check_directory
+from semcache.policy.loader import load_default, load_directory
+from semcache.policy.snapshot import PolicySnapshot
+from semcache.policy.trial import TrialResult, run_trials
+from semcache.proxy.openai_chat import parse_chat
+from semcache.settings import Settings
+
+app = typer.Typer(help="Policy files: check, test, explain.", no_args_is_help=True)
+Directory = Annotated[
+    Path | None, typer.Argument(help="Directory of policy files. [default: the built-in policy]")
+]
+
+
+@app.command("check")
+def check(directory: Annotated[Path, typer.Argument(help="Directory of policy files.")]) -> None:
+    """Read all files; print every mistake and warning with file and line."""
+    report = check_directory(directory)
+    console = Console(highlight=False)
+    for problem in (*report.problems, *report.warnings):
+        colour = "red" if problem.level == "error" else "yellow"
+        console.print(f"[{colour}]{problem.level}[/{colour}] {problem}", soft_wrap=True)
+    if report.problems:
+        raise typer.Exit(1)
+    tenants = ", ".join(report.snapshot.tenants) if report.snapshot else ""
+    console.print(f"fine: tenants {tenants}")
+
+
+@app.command("test")
+def run_pairs(
+    directory: Directory = None,
+    tenant: Annotated[str, typer.Option(help="Only this tenant.")] = "",
+    data: Data = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Run the question pairs of the files with the real encoder and the real gate; exit 1 when one fails."""
+    settings = settings_from(config, data=data)
+    screen = Screen()
+    with screen.waiting("loading the encoders and judging the pairs"):
+        results = asyncio.run(_judged(settings, _load(directory), TenantId(tenant) if tenant else None))
+    if as_json:
+        typer.echo(json.dumps([_row(result) for result in results], ensure_ascii=False))
+    else:
+        _print(results)
+    if not all(result.passed for result in results):
+        raise typer.Exit(1)
+
+
+@app.command("explain")
+def explain(
+    directory: Directory = None,
+    tenant: Annotated[str, typer.Option(help="Whose policy.")] = "default",
+    question: Annotated[str, typer.Option(help="The user's question.")] = "Hello?",
+    system: Annotated[str, typer.Option(help="The system prompt.")] = "",
+    model: Annotated[str, typer.Option(help="The model.")] = "local",
+    domain: Annotated[str, typer.Option(help="Asked for by header.")] = "",
+    threshold: Annotated[float | None, typer.Option(help="Asked for by header.")] = None,
+) -> None:
+    """Show which rule assigns a request, in which line, and what each step tightens."""
+    messages = [{"role": "user", "content": question}]
+    if system:
+        messages.insert(0, {"role": "system", "content": system})
+    request = parse_chat({"model": model, "messages": messages}, "/v1/chat/completions")
+    directives = Directives(domain=domain, threshold=threshold)
+    told = explaining.explain(_load(directory), request, Caller(TenantId(tenant)), directives)
+    console = Console(highlight=False)
+    for step in told.steps:
+        console.print(
+            f"[bold]{step.what}[/bold]" + (f"  ({step.where})" if step.where else ""), soft_wrap=True
+        )
+        for change in step.changes:
+            console.print(f"    {change.knob}: {change.before} -> {change.after}")
+    if told.policy is None:
+        raise SemcacheError(told.refusal)
+    policy = told.policy
+    console.print(
+        f"domain {policy.domain}, mode {policy.mode}, threshold {policy.threshold}, verified "
+        f"{policy.verified_threshold}, draft {policy.draft_threshold}, scope {policy.scope}, ttl {policy.ttl:.0f} s"
+    )
+
+
+async def _judged(
+    settings: Settings, snapshot: PolicySnapshot, tenant: TenantId | None
+) -> tuple[TrialResult, ...]:
+    async with open_judge(settings) as judge:
+        return await run_trials(snapshot, judge, tenant)
+
+
+def _load(directory: Path | None) -> PolicySnapshot:
+    return load_directory(directory) if directory is not None else load_default()
+
+
+def _print(results: tuple[TrialResult, ...]) -> None:
+    table = Table(box=None)
+    for name in ("", "where", "domain", "expected", "outcome", "similarity", "reasons"):
+        table.add_column(name)
+    for result in results:
+        row = _row(result)
+        mark = "[green]ok[/green]" if result.passed else "[red]FAILS[/red]"
+        similarity = "-" if result.similarity is None else f"{result.similarity:.3f}"
+        table.add_row(
+            mark,
+            row["where"],
+            row["domain"],
+            row["expected"],
+            row["outcome"],
+            similarity,
+            ", ".join(result.reasons),
+        )
+    console = Console()
+    console.print(table)
+    failed = sum(not result.passed for result in results)
+    console.print(f"{len(results)} pairs, {failed} failed")
+
+
+def _row(result: TrialResult) -> dict[str, str]:
+    return {
+        "where": result.case.where,
+        "domain": result.case.policy.domain,
+        "expected": result.case.trial.expect,
+        "outcome": result.outcome,
+        "reasons": ",".join(result.reasons),
+    }

@@ -1,0 +1,207 @@
+"""What a worker or a command is built from: clock, tasks, encoder, store, upstreams.
+
+Builders only; `app` puts them together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from semcache.answer.assemble import Assembler, JsonAssembler, StreamAssembler
+from semcache.answer.limits import Limits as UpstreamLimits
+from semcache.answer.shared import Head
+from semcache.answer.upstream import HttpUpstream
+from semcache.core import TenantId
+from semcache.embed.batcher import Limits as EncoderLimits
+from semcache.embed.open import EncoderOptions, open_encoder
+from semcache.embed.router import RoutedEncoder
+from semcache.errors import EncoderError
+from semcache.journey import Backend
+from semcache.judging import judge
+from semcache.models.resolve import resolve
+from semcache.policy.trial import Judge
+from semcache.policy.watch import LivePolicies
+from semcache.settings import Settings, UpstreamSettings, resolve_secret
+from semcache.store.embedded import embedded_url
+from semcache.store.link import LinkRules
+from semcache.store.redis_store import Quota, RedisStore, StoreRules
+
+_log = structlog.get_logger()
+_COMMAND_DEADLINE = 10.0
+"""Seconds a command waits where a request would wait a fraction of one."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> float:
+        """Give Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Give seconds that never go back."""
+        return time.monotonic()
+
+
+class Tasks:
+    """Background tasks of a worker, all cancelled and awaited at its end, before any adapter closes.
+
+    Not a TaskGroup: one request's defect must not end everybody's.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> Tasks:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Start a task that lives no longer than the worker."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a background task failed", error=type(error).__name__, exc_info=error)
+
+
+def open_store(settings: Settings) -> RedisStore:
+    """Give the store of these settings for a command; the caller closes it.
+
+    Raises:
+        StoreError: the URL is not usable.
+    """
+    url = settings.store.url or embedded_url(settings.data)
+    return RedisStore(url, SystemClock(), StoreRules(link=LinkRules(deadline=_COMMAND_DEADLINE)))
+
+
+@asynccontextmanager
+async def open_judge(settings: Settings) -> AsyncIterator[Judge]:
+    """Give what judges a pair of questions as the proxy would, with the real encoder.
+
+    Raises:
+        EncoderError: it cannot be loaded.
+    """
+    async with AsyncExitStack() as stack:
+        encoder = await open_encoder(encoder_options(settings, _COMMAND_DEADLINE))
+        stack.push_async_callback(encoder.aclose)
+        await encoder.warm()
+        yield lambda a, b, policy: judge(encoder, a, b, policy)
+
+
+async def open_or_do_without(settings: Settings, stack: AsyncExitStack) -> RoutedEncoder | None:
+    """Open the encoder; without one the proxy serves exact repeats only, and says so."""
+    try:
+        encoder = await open_encoder(encoder_options(settings, settings.encoder.deadline))
+    except EncoderError as error:
+        _log.error("no encoder: only exact repeats will be served", problem=str(error))
+        return None
+    stack.push_async_callback(encoder.aclose)
+    return encoder
+
+
+def encoder_options(settings: Settings, deadline: float) -> EncoderOptions:
+    """Give the encoder's options; `deadline` in seconds."""
+    return EncoderOptions(
+        latin=str(resolve(settings.encoder.latin, settings.data)),
+        multilingual=str(resolve(settings.encoder.multilingual, settings.data)),
+        device=settings.encoder.device,
+        memo_entries=settings.encoder.memo,
+        limits=EncoderLimits(deadline=deadline, queue=settings.encoder.queue),
+    )
+
+
+async def warm(encoder: RoutedEncoder) -> None:
+    """Load what is not loaded yet; a failure shows in readiness."""
+    try:
+        await encoder.warm()
+    except EncoderError as error:
+        _log.error("an encoder cannot be loaded", problem=str(error))
+
+
+def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:
+    """Give what each tenant may hold, by the policies in force."""
+
+    def quota_of(tenant: TenantId) -> Quota:
+        default = Quota()
+        if tenant not in policies.current.tenants:
+            return default
+        told = policies.current.quota(tenant)
+        return Quota(told.max_entries or default.entries, told.max_bytes or default.bytes)
+
+    return quota_of
+
+
+def backends_of(settings: Settings, engine_socket: str) -> dict[str, Backend]:
+    """Every upstream by name, and the local engine when it runs."""
+    backends = {name: _backend(name, upstream) for name, upstream in settings.all_upstreams.items()}
+    if engine_socket:
+        name = settings.engine.name
+        generator = HttpUpstream(name, f"unix:{engine_socket}")
+        backends[name] = Backend(generator, f"engine:{_model_identity(settings)}", stream_usage=True)
+    return backends
+
+
+def _backend(name: str, upstream: UpstreamSettings) -> Backend:
+    limits = UpstreamLimits(
+        connect=upstream.connect_timeout,
+        head=upstream.first_byte_timeout,
+        idle=upstream.idle_timeout,
+        connections=upstream.max_connections,
+    )
+    return Backend(
+        # Paths come whole from the client, so the base is what stands before them.
+        generator=HttpUpstream(name, upstream.base_url.removesuffix("/v1"), limits),
+        identity=name,
+        authorization=f"Bearer {resolve_secret(upstream.api_key)}" if upstream.api_key else None,
+        stream_usage=upstream.stream_usage,
+    )
+
+
+def _model_identity(settings: Settings) -> str:
+    """Tell the local model's weights apart, so that another model never answers from the old one's entries."""
+    folder = Path(resolve(settings.engine.model, settings.data))
+    manifest = folder / "semcache-model.json"
+    if manifest.is_file():
+        return str(json.loads(manifest.read_bytes()).get("fingerprint", folder.name))
+    return hashlib.sha256(str(folder).encode()).hexdigest()
+
+
+def assembler_for(head: Head) -> Assembler | None:
+    """Collect chat answers in either wire mode; nothing else is one."""
+    match head.content_type:
+        case "text/event-stream":
+            return StreamAssembler()
+        case "application/json":
+            return JsonAssembler()
+        case _:
+            return None
+
+
+def request_id() -> str:
+    """Give a fresh request id."""
+    return f"req_{secrets.token_hex(12)}"
+
+
+def completion_id() -> str:
+    """Give a fresh id in the form OpenAI gives."""
+    return f"chatcmpl-{secrets.token_hex(12)}"
