@@ -78,7 +78,7 @@ class ScriptedStore:
         self.scan_goes_on = asyncio.Event()
         self.scan_held = asyncio.Event()
         self.reads: list[tuple[TenantId, tuple[EntryId, ...]]] = []
-        self.scans = self.opened = self.closed = 0
+        self.scans = self.scanned = self.opened = self.closed = 0
         self._stream: asyncio.Queue[Change | StoreError | None] = asyncio.Queue()
 
     def say(self, *changes: Change | StoreError | None) -> None:
@@ -103,6 +103,7 @@ class ScriptedStore:
                 self.hold_scan_after = None
                 self.scan_held.set()
                 await self.scan_goes_on.wait()
+            self.scanned += 1
             yield one
         if self.scan_fault is not None:
             raise self.scan_fault

@@ -234,6 +234,7 @@ async def test_a_reset_mends_the_index_without_emptying_it() -> None:
         store.scan_goes_on.set()
         await it.synced()
         assert it.held() == sorted(store.held)
+        assert store.reads == [(ACME, ("e0",))], "only what the scan did not give is read singly"
         (near,) = await it.index.search(space(store.held[EntryId("e1")]), Embedding(unit(999), E5), 1)
         assert (near.entry_id, near.cosine) == ("e1", pytest.approx(1.0, abs=1e-6))
 
@@ -280,7 +281,7 @@ async def test_a_change_during_a_rebuild_wins_over_what_the_scan_had_read() -> N
 
 
 async def test_a_reset_during_a_rebuild_begins_it_anew() -> None:
-    store = ScriptedStore(*(entry(f"e{n}", n) for n in range(100)))
+    store = ScriptedStore(*(entry(f"e{n}", n) for n in range(1000)))
     store.hold_scan_after = 10
     async with following(store) as it:
         await store.scan_held.wait()
@@ -289,7 +290,8 @@ async def test_a_reset_during_a_rebuild_begins_it_anew() -> None:
         store.scan_goes_on.set()
         await until(lambda: store.scans == 2)
         await it.synced()
-        assert it.index.sizes()[0] == 100
+        assert it.index.sizes()[0] == 1000
+        assert store.scanned < 1100, "the first scan is given up, not finished"
 
 
 async def test_too_many_changes_at_once_lead_to_a_rebuild() -> None:
@@ -308,6 +310,7 @@ async def test_too_many_changes_at_once_lead_to_a_rebuild() -> None:
         store.read_fault = None
         await until(lambda: it.index.sizes()[0] == 50)
         await it.synced()
+        assert it.follower.state.overflows < 15, "the queue is emptied each time"
 
 
 async def test_a_failed_read_is_tried_again_without_a_rebuild() -> None:
