@@ -22,21 +22,25 @@ DECODABLE = frozenset(("identity", "gzip", "deflate"))
 
 def content_coding(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     """Give `identity`, `gzip` or `deflate`; None when the body cannot be decoded here."""
-    named = b",".join(value for name, value in headers if name.lower() == b"content-encoding")
-    codings = [word for part in named.decode("latin-1").lower().split(",") if (word := part.strip())]
-    codings = [word.removeprefix("x-") for word in codings if word != "identity"]
+    # On every reply's way: the length is compared first because nearly all names differ in it.
+    named = [value for name, value in headers if len(name) == 16 and name.lower() == b"content-encoding"]
+    if not named:
+        return "identity"
+    words = [part.strip() for part in b",".join(named).decode("latin-1").lower().split(",")]
+    codings = [word.removeprefix("x-") for word in words if word not in ("", "identity")]
     if not codings:
         return "identity"
     return codings[0] if len(codings) == 1 and codings[0] in DECODABLE else None
 
 
 def decoded(
-    reply: UpstreamReply, *, max_bytes: int = 256 << 20, max_ratio: int = 250
+    reply: UpstreamReply, coding: str | None, *, max_bytes: int = 256 << 20, max_ratio: int = 250
 ) -> AsyncIterator[bytes]:
     """Stream the body without its content coding; a body that cannot be decoded comes as it is.
 
     Args:
         reply: Whose body is read (once).
+        coding: What `content_coding` said of its headers.
         max_bytes: Most bytes that may come out of a coded body.
         max_ratio: Most bytes out per byte in, counted after the first MiB.
 
@@ -44,7 +48,6 @@ def decoded(
         UpstreamError: what the body raises; 502 `upstream_invalid` for a body that is not what its
             header says or grows beyond a cap; 502 `upstream_cut` when it ends too early.
     """
-    coding = content_coding(reply.headers)
     if coding in (None, "identity"):
         return reply.body()
     decoder = _Gzip() if coding == "gzip" else _Deflate()

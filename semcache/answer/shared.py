@@ -204,7 +204,7 @@ class SharedReply:
         if head.is_failure:
             self.close()
         self._wake()
-        async for chunk in decoded(reply):
+        async for chunk in decoded(reply, coding):
             self.backlog.append(chunk)
             self._wake()
             self._assemble(chunk)

@@ -5,8 +5,9 @@ Knows nothing of HTTP; both classes are plain asynchronous iterables of bytes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
+
+from semcache.answer.deadline import Deadline
 
 SLICE = 256 * 1024
 """Bytes handed to the socket at a time: a whole large body in one write would hold the loop."""
@@ -37,9 +38,7 @@ class Upload:
         error: What the client's side raised, if anything: then the upstream is not to blame.
     """
 
-    def __init__(
-        self, parts: AsyncIterator[bytes], deadline: asyncio.Timeout, idle: float, head: float
-    ) -> None:
+    def __init__(self, parts: AsyncIterator[bytes], deadline: Deadline, idle: float, head: float) -> None:
         self._parts = parts
         self._deadline = deadline
         self._idle = idle
@@ -48,7 +47,7 @@ class Upload:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the parts unchanged."""
-        self._extend(self._idle)
+        self._deadline.move(self._idle)
         parts = self._parts.__aiter__()
         while True:
             try:
@@ -59,12 +58,5 @@ class Upload:
                 self.error = error
                 raise
             yield part
-            self._extend(self._idle)
-        self._extend(self._head)
-
-    def _extend(self, seconds: float) -> None:
-        try:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
-        except RuntimeError:
-            # The reply's head came before the upload's end: the deadline has done its work.
-            return
+            self._deadline.move(self._idle)
+        self._deadline.move(self._head)

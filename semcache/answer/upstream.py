@@ -6,7 +6,7 @@ deadlines, retries once where nothing can have been answered yet, and fails fast
 is down. It does not know dialects, caching or which headers may pass: that is decided before.
 
 The transport is used directly, without `httpx.AsyncClient`, and `httpx.Request` is given a ready
-stream: the client's per-request machinery costs more than the call itself (scripts/bench).
+stream: the client's per-request machinery costs more than the call itself.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from semcache.answer.breaker import CircuitBreaker
+from semcache.answer.deadline import Deadline
 from semcache.answer.faults import ConnectError, RetryableConnectError, RetryableError
 from semcache.answer.limits import Limits
 from semcache.answer.target import join, parse_base
@@ -39,6 +40,7 @@ _NOT_FORWARDED = frozenset(
     (b"host", b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect")
 )
 """Ours to set on our own connection, whatever the caller left in (RFC 9110 section 7.6.1)."""
+_NOT_FORWARDED_WITH_BYTES = _NOT_FORWARDED | {b"content-length"}
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 _STALE_WITHIN = 2.0
@@ -147,11 +149,13 @@ class HttpUpstream:
     async def _send(self, call: UpstreamCall) -> httpx.Response:
         """Try once; every foreign exception becomes a named one here."""
         upload: Upload | None = None
+        deadline = Deadline(self._limits.head)
         try:
-            async with asyncio.timeout(self._limits.head) as deadline:
-                request, upload = self._request(call, deadline)
-                return await self._ready().handle_async_request(request)
-        except SemcacheError:
+            request, upload = self._request(call, deadline)
+            return await self._ready().handle_async_request(request)
+        except asyncio.CancelledError as error:
+            if deadline.took_effect():
+                raise self._named(TimeoutError()) from error
             raise
         except ValueError as error:
             # Header values with line breaks or NUL; the message would quote them.
@@ -160,6 +164,8 @@ class HttpUpstream:
             if upload is not None and isinstance(upload.error, SemcacheError):
                 raise upload.error from error
             raise self._named(error) from error
+        finally:
+            deadline.stop()
 
     def _ready(self) -> _ExactTransport:
         """Make the transport on the first call: a session belongs to the running loop."""
@@ -168,25 +174,21 @@ class HttpUpstream:
             self._transport = _ExactTransport(session, self._name)
         return self._transport
 
-    def _request(self, call: UpstreamCall, deadline: asyncio.Timeout) -> tuple[httpx.Request, Upload | None]:
+    def _request(self, call: UpstreamCall, deadline: Deadline) -> tuple[httpx.Request, Upload | None]:
         body = call.body
+        dropped = _NOT_FORWARDED_WITH_BYTES if isinstance(body, bytes) else _NOT_FORWARDED
         # In lower case, as HTTP/2 would: aiohttp loses a repeated field whose cases differ.
-        pairs = [(low, value) for name, value in call.headers if (low := name.lower()) not in _NOT_FORWARDED]
+        pairs = [(low, value) for name, value in call.headers if (low := name.lower()) not in dropped]
         upload: Upload | None = None
         stream: Any
         if isinstance(body, bytes):
-            pairs = [pair for pair in pairs if pair[0] != b"content-length"]
             if body or call.method not in _BODILESS:
                 pairs.append((b"content-length", b"%d" % len(body)))
             stream = httpx.ByteStream(body) if len(body) <= SLICE else Slices(body)
         else:
             stream = upload = Upload(body, deadline, self._limits.idle, self._limits.head)
-        target = self._target(call.path, call.query)
-        headers = httpx.Headers(pairs)
-        request = httpx.Request(
-            call.method, self._origin, headers=headers, stream=stream, extensions={"target": target}
-        )
-        return request, upload
+        options: Any = {"stream": stream, "extensions": {"target": self._target(call.path, call.query)}}
+        return httpx.Request(call.method, self._origin, headers=httpx.Headers(pairs), **options), upload
 
     def _named(self, error: Exception) -> UpstreamError:
         """Give the named error of a failed attempt; its text never holds an address."""
@@ -269,8 +271,8 @@ class _ExactTransport(AiohttpTransport):  # type: ignore[misc]  # the package ha
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send; give the reply once its head is there. Raises aiohttp's own errors and TimeoutError."""
-        stream = request.stream
-        data: Any = b"".join(stream) if isinstance(stream, httpx.ByteStream) else stream
+        source = request.stream
+        data: Any = b"".join(source) if isinstance(source, httpx.ByteStream) else source
         response = await self.client.request(
             request.method,
             request.extensions["target"],
@@ -280,12 +282,8 @@ class _ExactTransport(AiohttpTransport):  # type: ignore[misc]  # the package ha
             data=data or None,
             allow_redirects=False,
         )
-        return httpx.Response(
-            response.status,
-            headers=response.raw_headers,
-            stream=_RawStream(response, self._name),
-            request=request,
-        )
+        stream = _RawStream(response, self._name)
+        return httpx.Response(response.status, headers=response.raw_headers, stream=stream, request=request)
 
 
 class _RawStream(httpx.AsyncByteStream):

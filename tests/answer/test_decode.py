@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from semcache.answer.decode import content_coding, decoded
+from semcache.answer import decode
+from semcache.answer.decode import content_coding
 from semcache.errors import UpstreamError
 from tests.fakes.generator import FakeReply
 from tests.fakes.upstream_server import compress
@@ -18,6 +19,10 @@ TEXT = "雪 the quick brown fox 🐍 ".encode() * 400
 
 def reply(body: Sequence[bytes], coding: str = "gzip") -> FakeReply:
     return FakeReply(200, ((b"Content-Encoding", coding.encode()),), tuple(body))
+
+
+def decoded(source: FakeReply, **caps: int) -> AsyncIterator[bytes]:
+    return decode.decoded(source, content_coding(source.headers), **caps)
 
 
 async def joined(parts: AsyncIterator[bytes]) -> bytes:
