@@ -319,7 +319,7 @@ def embedded_url(data: Path) -> str:
 
 
 async def _ask(url: str, *command: str) -> bytes | None:
-    connection = Link(url, LinkRules()).connection()
+    connection = await Link(url, LinkRules()).connection()
     try:
         async with asyncio.timeout(1.0):
             reply = (await exchange(connection, (command,)))[0]

@@ -21,6 +21,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from semcache.core import EntryId, TenantId
 from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset
+from semcache.store.cluster import ClusterLink
 from semcache.store.faults import to_store_error
 from semcache.store.keys import Keys
 from semcache.store.link import Argument, Link, Reply, exchange
@@ -46,7 +47,7 @@ class _Polled:
     number: int
 
 
-async def follow(link: Link, keys: Keys, deadline: float) -> AsyncIterator[Change | None]:
+async def follow(link: Link | ClusterLink, keys: Keys, deadline: float) -> AsyncIterator[Change | None]:
     """Follow from now on; see `EntryStore.changes`.
 
     Args:
@@ -57,7 +58,7 @@ async def follow(link: Link, keys: Keys, deadline: float) -> AsyncIterator[Chang
     Raises:
         StoreError: the connection failed or the server refused.
     """
-    connection = link.connection()
+    connection = await link.connection(keys.shared("changes"))
     try:
         place = await _start(connection, keys, deadline)
         yield StoreReset()

@@ -58,11 +58,11 @@ class Link:
         self._closed = False
 
     @property
-    def breaker(self) -> Breaker:
-        """The breaker's state, for gauges."""
-        return self._breaker
+    def is_open(self) -> bool:
+        """True while the breaker refuses calls."""
+        return self._breaker.is_open
 
-    def connection(self) -> AbstractConnection:
+    async def connection(self, _key: bytes = b"") -> AbstractConnection:
         """Make a connection of one's own, not yet connected; the caller closes it."""
         return self._connect()
 

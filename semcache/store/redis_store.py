@@ -24,9 +24,10 @@ from semcache.errors import StoreError
 from semcache.ports import Change, Clock, Selector
 from semcache.store import codec
 from semcache.store.browse import Counts, Page, TenantReader
+from semcache.store.cluster import open_link
 from semcache.store.follower import follow
 from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
-from semcache.store.link import Argument, Link, LinkRules
+from semcache.store.link import Argument, LinkRules
 from semcache.store.server import Server, named, raw
 from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes, pairs, some_bytes
 
@@ -53,16 +54,11 @@ def same_quota(_: TenantId) -> Quota:
 
 @dataclass(frozen=True, slots=True)
 class StoreRules:
-    """How a store behaves: bounds of its link, key prefix, length of the change stream.
-
-    `cluster` says that the server is part of a Redis Cluster: then no script touches keys of two
-    slots; see the module's docstring for what that costs.
-    """
+    """How a store behaves: bounds of its link, key prefix, length of the change stream."""
 
     link: LinkRules = field(default_factory=LinkRules)
     prefix: str = "sc"
     stream_length: int = 10_000
-    cluster: bool = False
     quota_of: Callable[[TenantId], Quota] = same_quota
 
 
@@ -73,7 +69,7 @@ class RedisStore:
         """Prepare; nothing is connected before the first call.
 
         Args:
-            url: redis://, rediss:// or unix://; see `store.link`.
+            url: redis://, rediss:// or unix://, or redis+cluster:// and rediss+cluster:// with any node.
             clock: Time for lifetimes that callers count in Unix seconds.
             rules: Bounds.
 
@@ -81,8 +77,8 @@ class RedisStore:
             StoreError: `config`: the URL is not usable.
         """
         keys = Keys(rules.prefix)
-        self._link = Link(url, rules.link)
-        self._server = Server(self._link, keys, rules.stream_length, cluster=rules.cluster)
+        self._link = open_link(url, rules.link)
+        self._server = Server(self._link, keys, rules.stream_length)
         self._reader = TenantReader(self._server)
         self._rules = rules
         self._clock = clock
@@ -91,7 +87,7 @@ class RedisStore:
     @property
     def is_open(self) -> bool:
         """True while the breaker refuses calls."""
-        return self._link.breaker.is_open
+        return self._link.is_open
 
     @property
     def corrupt(self) -> int:

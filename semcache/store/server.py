@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from semcache.core import Entry, EntryId, ExactKey, TenantId
 from semcache.errors import StoreError
 from semcache.store import codec
+from semcache.store.cluster import ClusterLink
 from semcache.store.keys import Keys, digest
 from semcache.store.link import Argument, Link, Reply
 from semcache.store.scripts import Script, Scripts
@@ -23,14 +24,14 @@ _THREAD_ABOVE = 256 << 10
 class Server:
     """One deployment's scripts behind a link."""
 
-    def __init__(self, link: Link, keys: Keys, stream_length: int, *, cluster: bool = False) -> None:
+    def __init__(self, link: Link | ClusterLink, keys: Keys, stream_length: int) -> None:
         self.link = link
         self.keys = keys
         self.scripts = Scripts()
         self.corrupt = 0
         self._length = stream_length
         self._shared = tuple(keys.shared(name) for name in ("changes", "seq", "tenants"))
-        self._cluster = cluster
+        self._cluster = isinstance(link, ClusterLink)
 
     async def read(self, script: Script, tenant: TenantId, arguments: Sequence[Argument]) -> Reply:
         """Run a reading script for a tenant.

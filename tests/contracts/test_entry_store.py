@@ -41,9 +41,7 @@ async def store(
         yield FakeEntryStore(clock, lambda _: QUOTA)
         return
     url = {"valkey": valkey.url, "cluster": cluster, "external": EXTERNAL}[request.param]
-    rules = StoreRules(
-        prefix=f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA, cluster=request.param == "cluster"
-    )
+    rules = StoreRules(prefix=f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA)
     real = RedisStore(url, clock, rules)
     yield real
     await real.aclose()

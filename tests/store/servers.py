@@ -51,17 +51,33 @@ def valkey() -> Iterator[ValkeyChild]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
-    """A one-node Redis Cluster: it refuses scripts that touch two slots as a large one does."""
-    with tempfile.TemporaryDirectory(prefix="store-") as home:
-        port, bus = free_port(), free_port()
-        options = (
-            f"--port {port} --cluster-port {bus} --bind 127.0.0.1 --cluster-enabled yes --save  --dir {home}"
+    """A cluster of three nodes, a third of the slots each; gives the URL of one."""
+    with contextlib.ExitStack() as stack:
+        ports = [free_port() for _ in range(3)]
+        for port in ports:
+            home = stack.enter_context(tempfile.TemporaryDirectory(prefix="store-"))
+            options = ["--port", str(port), "--cluster-port", str(free_port()), "--bind", "127.0.0.1"]
+            options += ["--cluster-enabled", "yes", "--save", "", "--dir", home]
+            stack.enter_context(running(options, f"{home}/s"))
+        urls = [f"redis://127.0.0.1:{port}" for port in ports]
+        asyncio.run(join(urls))
+        yield urls[0].replace("redis", "redis+cluster")
+
+
+async def join(urls: list[str]) -> None:
+    """Make one cluster of these servers."""
+    for turn, url in enumerate(urls):
+        await command(url, "CLUSTER", "SET-CONFIG-EPOCH", turn + 1)
+        await command(
+            url, "CLUSTER", "ADDSLOTSRANGE", turn * 5461, 16383 if turn == 2 else turn * 5461 + 5460
         )
-        with running(options.split(" "), f"{home}/s") as url:
-            assert asyncio.run(command(url, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)) == b"OK"
-            while b"cluster_state:ok" not in asyncio.run(command(url, "CLUSTER", "INFO")):
-                time.sleep(0.02)
-            yield url
+        bus = int((await command(url, "CONFIG", "GET", "cluster-port"))[1])
+        host, port = url.removeprefix("redis://").split(":")
+        await command(urls[0], "CLUSTER", "MEET", host, port, bus)
+    until = time.monotonic() + 20
+    while not all([b"cluster_state:ok" in await command(url, "CLUSTER", "INFO") for url in urls]):
+        assert time.monotonic() < until
+        await asyncio.sleep(0.05)
 
 
 @contextlib.contextmanager
