@@ -243,13 +243,25 @@ class GateRules:
     order: bool = True
 
 
+Curve = tuple[tuple[float, float], ...]
+"""Points (raw cosine, similarity on the reference scale), both rising; between them the way is straight."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderScale:
+    """How an encoder without a calibration table is read: the least of what all curves give."""
+
+    encoder: str
+    curves: tuple[Curve, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
     """What the rules say for one request: a tenant's domain after every tightening.
 
     Thresholds are on the reference scale (see glossary). `draft_threshold` equal to
-    `threshold` means no draft band. `encoder_thresholds` replaces them for an encoder that has
-    no calibration table: pairs of encoder name and raw cosine.
+    `threshold` means no draft band. `encoder_scales`, sorted by encoder name, lead to that
+    scale for encoders that have no calibration table.
     """
 
     tenant: TenantId
@@ -262,17 +274,23 @@ class CachePolicy:
     ttl: float
     ttl_jitter: float
     gate: GateRules
+    volatile_ttl: float = 300.0
     max_age: float | None = None
     max_temperature: float = 0.3
     allow_default_temperature: bool = True
-    max_user_turns: int = 1
+    max_user_turns: int = 20
     allow_tools: bool = True
     store: bool = True
     max_entry_bytes: int = 1 << 20
     usage_on_hit: str = "zero"
     neighbours: int = 8
     generation: str = ""
-    encoder_thresholds: tuple[tuple[str, float], ...] = ()
+    store_tool_calls: bool = False
+    encoder_scales: tuple[EncoderScale, ...] = ()
+
+    def curves_of(self, encoder: str) -> tuple[Curve, ...]:
+        """Give the curves of an encoder by its name; none means the policy states nothing for it."""
+        return next((scale.curves for scale in self.encoder_scales if scale.encoder == encoder), ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ the answer stored for the first be served for the second?
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from semcache.core import (
     CachePolicy,
@@ -23,6 +22,7 @@ from semcache.core import (
     Mode,
 )
 from semcache.decide.decision import Candidate, decide
+from semcache.decide.scale import on_curves
 from semcache.embed.canonical import canonical_text
 from semcache.errors import EncoderError
 from semcache.ports import Encoder
@@ -47,29 +47,20 @@ def decide_near(
         near: candidates with the *raw* cosine as similarity, all of one encoder.
 
     Returns:
-        What `decide` says on the reference scale; for an encoder that the policy gives explicit
-        thresholds, what it says on the raw scale (a client's own threshold is in them already);
-        `Miss("uncalibrated-encoder")` where neither scale is known.
+        What `decide` says on the reference scale, reached by the policy's own curves for this
+        encoder or by its calibration table; `Miss("uncalibrated-encoder")` where there is neither.
     """
     generations = {item.entry.embedding.encoder for item in near if item.entry.embedding is not None}
     for generation in generations:
         name = encoder.name_of(generation)
-        band = next((band for band in policy.encoder_bands if band.encoder == name), None)
-        if band is not None:
-            raw = replace(
-                policy,
-                threshold=band.threshold,
-                verified_threshold=band.verified,
-                draft_threshold=band.draft,
-            )
-            return decide(raw, replace(directives, threshold=None), asked, near, now)
-        scaled = [
-            Candidate(item.entry, reference)
-            for item in near
-            if (reference := encoder.to_reference(generation, item.similarity)) is not None
-        ]
-        if not scaled:
-            return Miss("uncalibrated-encoder")
+        curves = policy.curves_of(name)
+        scaled: list[Candidate] = []
+        for item in near:
+            cosine = item.similarity
+            reference = on_curves(cosine, curves) if curves else encoder.to_reference(generation, cosine)
+            if reference is None:
+                return Miss("uncalibrated-encoder")
+            scaled.append(Candidate(item.entry, reference))
         return decide(policy, directives, asked, scaled, now)
     return decide(policy, directives, asked, (), now)
 

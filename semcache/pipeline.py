@@ -42,8 +42,8 @@ from semcache.decide.decision import Candidate
 from semcache.decide.freshness import is_servable
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
-from semcache.judging import decide_near
 from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace
+from semcache.judging import decide_near
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, UpstreamCall, VectorIndex
@@ -58,6 +58,7 @@ class _Step:
     """One request on its way."""
 
     asked: Asked
+    snapshot: PolicySnapshot
     policy: CachePolicy
     backend: Backend
     namespace: Namespace
@@ -103,9 +104,12 @@ class Pipeline:
             RequestError: unknown domain, model or upstream; 504 when only the cache may answer
                 and cannot.
         """
-        snapshot = self.policies()
-        step = self._step(snapshot, asked)
-        decision = await self._decision(step, snapshot)
+        step = self._step(self.policies(), asked)
+        decision = await self._decision(step)
+        if self.policies().generation != step.snapshot.generation:
+            # The policy was changed while we looked; nothing is served under the old one.
+            step = self._step(self.policies(), asked)
+            decision = await self._decision(step)
         step.trace.decision = decision
         if isinstance(decision, Hit) and step.policy.mode is not Mode.SHADOW:
             step.trace.served = True
@@ -117,9 +121,8 @@ class Pipeline:
 
     async def explain(self, asked: Asked) -> Trace:
         """Decide without serving, asking or storing anything."""
-        snapshot = self.policies()
-        step = self._step(snapshot, asked)
-        step.trace.decision = await self._decision(step, snapshot)
+        step = self._step(self.policies(), asked)
+        step.trace.decision = await self._decision(step)
         return step.trace
 
     def backend_of(self, tenant: TenantId, asked: str) -> Backend:
@@ -137,7 +140,7 @@ class Pipeline:
 
     # -- deciding -----------------------------------------------------------------------
 
-    async def _decision(self, step: _Step, snapshot: PolicySnapshot) -> Decision:
+    async def _decision(self, step: _Step) -> Decision:
         """Bypass, exact tier, meaning; every fault of the cache is a miss."""
         asked, policy = step.asked, step.policy
         closed = admission.bypass(policy, asked.request, asked.directives)
@@ -153,7 +156,7 @@ class Pipeline:
             entry = await self._exact(step)
             if entry is not None:
                 return Hit(entry, exact=True, similarity=1.0)
-            return await self._by_meaning(step, snapshot)
+            return await self._by_meaning(step)
         except EncoderError as error:
             return self._fault(step, "encoder", error)
         except VectorIndexError as error:
@@ -180,7 +183,7 @@ class Pipeline:
         whole = entry.completion.chunks is None or step.asked.request.stream
         return whole and is_servable(step.policy, step.asked.directives, entry, now)
 
-    async def _by_meaning(self, step: _Step, snapshot: PolicySnapshot) -> Decision:
+    async def _by_meaning(self, step: _Step) -> Decision:
         """Encode, search inside the namespace, re-read what was found, decide."""
         request, directives = step.asked.request, step.asked.directives
         closed = admission.may_match(step.policy, request, directives)
@@ -192,22 +195,30 @@ class Pipeline:
             return Miss("empty-namespace")
         prompt = request.prompt or ""
         embedding = step.embedding = await self.encoder.encode(prompt)
-        closed = self._tighten_by_domain(step, snapshot, embedding)
+        if not self._tighten_by_domain(step, embedding):
+            return Miss("classifier-loading")
+        closed = admission.may_match(step.policy, request, directives)
         if closed is not None:
             return Miss(closed)
         candidates = await self._candidates(step, embedding)
         return decide_near(self.encoder, step.policy, directives, prompt, candidates, self.clock.now())
 
-    def _tighten_by_domain(self, step: _Step, snapshot: PolicySnapshot, embedding: Embedding) -> str | None:
-        """Let the classifier make the policy stricter; gives why nothing may be matched then, if so."""
+    def _tighten_by_domain(self, step: _Step, embedding: Embedding) -> bool:
+        """Let the classifier make the policy stricter; False while it cannot tell yet."""
         if self.classifiers is None:
-            return None
-        assigned = self.classifiers.domain_of(snapshot, step.policy.tenant, embedding)
+            return True
+        assigned = self.classifiers.domain_of(step.snapshot, step.policy.tenant, embedding)
         if assigned is None:
-            return "classifier-loading"
+            return False
         if assigned.domain is not None:
-            step.policy = step.trace.policy = snapshot.tighten(step.policy, assigned.domain)
-        return admission.may_match(step.policy, step.asked.request, step.asked.directives)
+            step.policy = step.trace.policy = step.snapshot.tighten(step.policy, assigned.domain)
+        return True
+
+    def _closed_by_domain(self, step: _Step) -> str | None:
+        """A question embedded only to be stored is classified too: its domain says whether and how long."""
+        if step.embedding is not None:
+            self._tighten_by_domain(step, step.embedding)
+        return admission.may_store(step.policy, step.asked.request, step.asked.directives)
 
     async def _candidates(self, step: _Step, embedding: Embedding) -> list[Candidate]:
         """Neighbours by raw cosine, re-read from the store and checked again."""
@@ -292,6 +303,8 @@ class Pipeline:
                 return False
             if step.encoding is not None:
                 step.embedding = await step.encoding
+                if step.embedding is not None and self._closed_by_domain(step) is not None:
+                    return False
             entry = self._entry(step, completion)
             step.trace.stored = await self._put(step, entry)
             if step.trace.stored and entry.embedding is None and step.encoding is not None:
@@ -365,7 +378,7 @@ class Pipeline:
         trace = Trace(policy, Miss("pending"), backend.generator.name)
         if asked.raw_body is not None:
             # Such a body cannot be hashed; it is never looked up or stored.
-            return _Step(asked, policy, backend, Namespace(policy.tenant, ""), ExactKey(""), trace)
+            return _Step(asked, snapshot, policy, backend, Namespace(policy.tenant, ""), ExactKey(""), trace)
         owner = asked.caller.principal
         if policy.scope is Scope.USER:
             owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
@@ -378,7 +391,7 @@ class Pipeline:
             headers=asked.answer_changing,
         )
         namespace = namespace_of(asked.request, partition)
-        return _Step(asked, policy, backend, namespace, exact_key(namespace, asked.request), trace)
+        return _Step(asked, snapshot, policy, backend, namespace, exact_key(namespace, asked.request), trace)
 
     def _epoch_keys(self, step: _Step) -> list[str]:
         """The counters an answer to this request is born under."""

@@ -38,6 +38,8 @@ class _Built:
     classifier: Classifier | None = None
     covered: set[EncoderId] = field(default_factory=set)
     complete: bool = False
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the classifier can speak for at least one encoder."""
 
 
 class Classifiers:
@@ -83,8 +85,8 @@ class Classifiers:
                 self._begin(spec)
         try:
             async with asyncio.timeout(patience):
-                while any(self._built[spec].classifier is None for spec in specs):
-                    await asyncio.sleep(0.01)
+                for spec in specs:
+                    await self._built[spec].begun.wait()
         except TimeoutError:
             return
 
@@ -105,6 +107,7 @@ class Classifiers:
     def _set(self, spec: ClassifierSpec, built: _Built, found: list[tuple[str, Embedding]]) -> None:
         built.classifier = Classifier.from_embeddings(found, spec.min_similarity, spec.margin)
         built.covered = {embedding.encoder for _, embedding in found}
+        built.begun.set()
 
     async def _embed(
         self, texts: list[tuple[str, str]], found: list[tuple[str, Embedding]], patience: float

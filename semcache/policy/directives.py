@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from semcache.core import ChatRequest, Directives, Mode, Scope
-from semcache.policy.domain import NEVER, DomainPolicy
+from semcache.core import CachePolicy, ChatRequest, Directives, Mode, Scope
+from semcache.policy.domain import NEVER
 from semcache.policy.match import MODES
 
 
@@ -54,10 +54,10 @@ def _number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-Step = Callable[[DomainPolicy, Wishes], DomainPolicy]
+Step = Callable[[CachePolicy, Wishes], CachePolicy]
 
 
-def _mode(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _mode(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     match wishes.mode:
         case "off":
             return replace(policy, mode=Mode.OFF)
@@ -69,12 +69,12 @@ def _mode(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
             return policy
 
 
-def _only_drafts(policy: DomainPolicy) -> DomainPolicy:
+def _only_drafts(policy: CachePolicy) -> CachePolicy:
     """Let nothing be served by meaning; the draft band then reaches up to equality."""
-    return replace(policy, threshold=NEVER, verified_threshold=NEVER, encoder_thresholds=())
+    return replace(policy, threshold=NEVER, verified_threshold=NEVER)
 
 
-def _threshold(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _threshold(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     if wishes.threshold is None or wishes.threshold <= min(policy.draft_threshold, policy.verified_threshold):
         return policy
     asked = min(wishes.threshold, NEVER)
@@ -84,11 +84,10 @@ def _threshold(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
         verified_threshold=max(policy.verified_threshold, asked),
         draft_threshold=max(policy.draft_threshold, asked),
         # The pairs stand for the policy's own threshold; the scales hold for every one.
-        encoder_thresholds=policy.encoder_thresholds if asked <= policy.threshold else (),
     )
 
 
-def _lifetime(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _lifetime(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     if wishes.ttl is None or wishes.ttl >= policy.ttl:
         return policy
     if wishes.ttl <= 0:
@@ -96,22 +95,22 @@ def _lifetime(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
     return replace(policy, ttl=wishes.ttl)
 
 
-def _age(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _age(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     asked = wishes.max_age
     if asked is None or (policy.max_age is not None and asked >= policy.max_age):
         return policy
     return replace(policy, max_age=max(asked, 0.0))
 
 
-def _no_store(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _no_store(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     return replace(policy, store=False) if wishes.no_store and policy.store else policy
 
 
-def _user(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _user(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     return replace(policy, scope=Scope.USER) if wishes.user and policy.scope is not Scope.USER else policy
 
 
-def _nobody(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def _nobody(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     """Close the cache where answers belong to one user and the request names none.
 
     All nameless callers would otherwise count as the same user.
@@ -132,7 +131,7 @@ STEPS: tuple[tuple[str, Step], ...] = (
 """In the order applied; the last one needs the scope that the ones before it left."""
 
 
-def apply(policy: DomainPolicy, wishes: Wishes) -> DomainPolicy:
+def apply(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
     """Tighten a policy by all wishes."""
     for _, step in STEPS:
         policy = step(policy, wishes)

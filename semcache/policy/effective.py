@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from semcache.core import GateRules, Mode, Scope, TenantId
-from semcache.policy.domain import Curve, DomainPolicy, EncoderScale
+from semcache.core import CachePolicy, Curve, EncoderScale, GateRules, Mode, Scope, TenantId
 from semcache.policy.schema import DomainKnobs, EncoderBand, Knobs, PolicyFile
 
 M = TypeVar("M", bound=Knobs)
@@ -39,7 +38,7 @@ def effective(file: PolicyFile, domain: str) -> DomainKnobs:
     return overlay(overlay(DomainKnobs(), file.defaults), own, skip)
 
 
-def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolicy:
+def domain_policy(file: PolicyFile, domain: str, generation: str) -> CachePolicy:
     """Build the policy of a domain, before any tightening.
 
     Without a semantic tier (mode off or exact) the thresholds are 1.0: whatever combines with
@@ -49,7 +48,7 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolic
     by_meaning = knobs.mode in (Mode.SEMANTIC, Mode.SHADOW) and knobs.threshold is not None
     threshold = knobs.threshold if by_meaning and knobs.threshold is not None else 1.0
     scales = _scales(knobs) if by_meaning else ()
-    return DomainPolicy(
+    return CachePolicy(
         tenant=TenantId(file.tenant),
         domain=domain,
         mode=knobs.mode,
@@ -59,6 +58,7 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolic
         scope=Scope(knobs.scope),
         ttl=knobs.ttl,
         ttl_jitter=knobs.ttl_jitter,
+        volatile_ttl=knobs.volatile_ttl,
         gate=GateRules(**knobs.gate.model_dump()),
         max_age=knobs.max_age,
         max_temperature=knobs.sampling.max_temperature,
@@ -70,7 +70,6 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> DomainPolic
         usage_on_hit=knobs.usage_on_hit,
         neighbours=knobs.neighbours,
         generation=generation,
-        encoder_thresholds=tuple((scale.encoder, scale.curves[0][-1][0]) for scale in scales),
         store_tool_calls=knobs.store.tool_calls,
         encoder_scales=scales,
     )

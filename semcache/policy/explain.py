@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from semcache.core import Caller, ChatRequest, Directives
+from semcache.core import CachePolicy, Caller, ChatRequest, Directives
 from semcache.errors import RequestError
 from semcache.policy.directives import STEPS, wishes_of
-from semcache.policy.domain import DomainPolicy
 from semcache.policy.match import find_rule, tighten
 from semcache.policy.snapshot import PolicySnapshot, TenantPolicies, check_domain, check_model
 
@@ -38,7 +37,7 @@ class Explanation:
     """The steps in order, and what they lead to: a policy, or the refusal's words."""
 
     steps: tuple[ExplainStep, ...]
-    policy: DomainPolicy | None
+    policy: CachePolicy | None
     refusal: str = ""
 
 
@@ -63,7 +62,7 @@ def explain(
     return Explanation((*steps, *more), wished)
 
 
-def explain_tightening(before: DomainPolicy, after: DomainPolicy, what: str) -> ExplainStep:
+def explain_tightening(before: CachePolicy, after: CachePolicy, what: str) -> ExplainStep:
     """Explain a later tightening, such as the classifier's."""
     return ExplainStep(what, "", _changes(before, after))
 
@@ -75,7 +74,7 @@ def _caller(caller: Caller) -> str:
     return f"tenant {caller.tenant}, {how}"
 
 
-def _assigned(tenant: TenantPolicies, request: ChatRequest) -> tuple[DomainPolicy, ExplainStep]:
+def _assigned(tenant: TenantPolicies, request: ChatRequest) -> tuple[CachePolicy, ExplainStep]:
     source = tenant.source
     rule = find_rule(tenant.rules, request.path, request.model, request.system)
     if rule is None:
@@ -88,7 +87,7 @@ def _assigned(tenant: TenantPolicies, request: ChatRequest) -> tuple[DomainPolic
     return tenant.domains[name], ExplainStep(what, f"{source.file}:{line}")
 
 
-def _named(tenant: TenantPolicies, policy: DomainPolicy, domain: str) -> tuple[DomainPolicy, ExplainStep]:
+def _named(tenant: TenantPolicies, policy: CachePolicy, domain: str) -> tuple[CachePolicy, ExplainStep]:
     both = tighten(policy, tenant.domains[domain])
     after = replace(both, domain=tenant.stricter_name(both.domain))
     where = f"{tenant.source.file}:{tenant.source.line('domains', domain)}"
@@ -96,8 +95,8 @@ def _named(tenant: TenantPolicies, policy: DomainPolicy, domain: str) -> tuple[D
 
 
 def _wished(
-    policy: DomainPolicy, request: ChatRequest, directives: Directives
-) -> tuple[DomainPolicy, list[ExplainStep]]:
+    policy: CachePolicy, request: ChatRequest, directives: Directives
+) -> tuple[CachePolicy, list[ExplainStep]]:
     wishes = wishes_of(request, directives)
     steps: list[ExplainStep] = []
     for what, step in STEPS:
@@ -108,9 +107,8 @@ def _wished(
     return policy, steps
 
 
-def _changes(before: DomainPolicy, after: DomainPolicy) -> tuple[Change, ...]:
-    # encoder_thresholds repeats what encoder_scales and threshold say.
-    names = [field.name for field in fields(before) if field.name != "encoder_thresholds"]
+def _changes(before: CachePolicy, after: CachePolicy) -> tuple[Change, ...]:
+    names = [field.name for field in fields(before)]
     return tuple(
         Change(name, str(getattr(before, name)), str(getattr(after, name)))
         for name in names

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semcache.core import GateRules, Mode, Scope
+from semcache.core import CachePolicy, EncoderScale, GateRules, Mode, Scope
 from semcache.errors import PolicyError
-from semcache.policy.domain import DomainPolicy, EncoderScale
 from semcache.policy.patterns import Pattern, compile_pattern, found_in
 from semcache.policy.schema import Rule
 
@@ -91,7 +90,7 @@ def _holds(rule: CompiledRule, path: str, model: str, system: str, folded: str) 
     return rule.pattern is not None and found_in(rule.pattern, system)
 
 
-def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
+def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
     """Combine two policies of one tenant: in every knob the stricter of both.
 
     The domain's name becomes both names in alphabetical order with a `+` between. An encoder
@@ -104,7 +103,7 @@ def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
     if a.tenant != b.tenant:
         raise PolicyError("policies of two tenants never combine")
     scales = _common_scales(a.encoder_scales, b.encoder_scales)
-    return DomainPolicy(
+    return CachePolicy(
         tenant=a.tenant,
         domain="+".join(sorted({*a.domain.split("+"), *b.domain.split("+")})),
         mode=min(a.mode, b.mode, key=MODES.index),
@@ -115,6 +114,7 @@ def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
         ttl=min(a.ttl, b.ttl),
         # The smaller one: spread must not stretch the shorter life beyond what either allows.
         ttl_jitter=min(a.ttl_jitter, b.ttl_jitter),
+        volatile_ttl=min(a.volatile_ttl, b.volatile_ttl),
         gate=_all_vetoes(a.gate, b.gate),
         max_age=shorter(a.max_age, b.max_age),
         max_temperature=min(a.max_temperature, b.max_temperature),
@@ -127,7 +127,6 @@ def tighten(a: DomainPolicy, b: DomainPolicy) -> DomainPolicy:
         usage_on_hit=max(a.usage_on_hit, b.usage_on_hit),
         neighbours=min(a.neighbours, b.neighbours),
         generation=max(a.generation, b.generation),
-        encoder_thresholds=_common_pairs(a.encoder_thresholds, b.encoder_thresholds),
         store_tool_calls=a.store_tool_calls and b.store_tool_calls,
         encoder_scales=scales,
     )
@@ -159,10 +158,3 @@ def _common_scales(a: Sequence[EncoderScale], b: Sequence[EncoderScale]) -> tupl
         for scale in a
         if scale.encoder in others
     )
-
-
-def _common_pairs(
-    a: Sequence[tuple[str, float]], b: Sequence[tuple[str, float]]
-) -> tuple[tuple[str, float], ...]:
-    others = dict(b)
-    return tuple((encoder, max(raw, others[encoder])) for encoder, raw in a if encoder in others)

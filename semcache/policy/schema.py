@@ -176,13 +176,16 @@ class DomainKnobs(Knobs):
     ttl_jitter: Annotated[float, Field(strict=True, ge=0, le=0.5, allow_inf_nan=False)] = Field(
         0.1, description="Lifetimes vary by up to this share, so that not all end at once."
     )
+    volatile_ttl: Duration = Field(
+        300.0, description="Lifetime at most for questions about the present (today, now, latest, current)."
+    )
     max_age: Duration | None = Field(
         None, description="Stored answers older than this are not served. null: only ttl counts."
     )
     store: StoreKnobs = Field(StoreKnobs(), description="What may be kept.")
     sampling: Sampling = Field(Sampling(), description="Which randomness still allows reuse.")
     max_user_turns: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(
-        1, description="Conversations with more user turns are never matched by meaning."
+        20, description="Conversations with more user turns are never matched by meaning."
     )
     tools: Literal["exact", "off"] = Field(
         "exact", description="Requests with tools: exact matches only, or no cache at all."

@@ -16,7 +16,7 @@ from semcache.errors import PolicyError, RequestError
 from semcache.policy.access import Gatekeeper, gatekeeper, refused
 from semcache.policy.checks import PolicySource
 from semcache.policy.directives import apply, wishes_of
-from semcache.policy.domain import ClassifierSpec, DomainPolicy, Quota
+from semcache.policy.domain import ClassifierSpec, Quota
 from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
 from semcache.policy.match import MODES, CompiledRule, compile_rules, covers_any, find_rule, tighten
@@ -36,7 +36,7 @@ class TenantPolicies:
     """One tenant's part of a snapshot, ready for use."""
 
     source: PolicySource
-    domains: Mapping[str, DomainPolicy]
+    domains: Mapping[str, CachePolicy]
     rules: tuple[CompiledRule, ...]
     reads_system: bool
     classifier: ClassifierSpec | None
@@ -63,7 +63,7 @@ class PolicySnapshot:
     generation: str
     gatekeeper: Gatekeeper
     by_tenant: Mapping[TenantId, TenantPolicies]
-    memo: dict[MemoKey, DomainPolicy] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[MemoKey, CachePolicy] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def tenants(self) -> tuple[TenantId, ...]:
@@ -83,7 +83,7 @@ class PolicySnapshot:
         """
         return self.gatekeeper.authenticate(authorization, api_key, loopback)
 
-    def resolve(self, request: ChatRequest, caller: Caller, directives: Directives) -> DomainPolicy:
+    def resolve(self, request: ChatRequest, caller: Caller, directives: Directives) -> CachePolicy:
         """Give the policy of a request: the assigned domain, the asked one, the client's wishes.
 
         Raises:
@@ -101,7 +101,7 @@ class PolicySnapshot:
             self.memo[key] = policy
         return policy
 
-    def tighten(self, policy: CachePolicy, domain: str) -> DomainPolicy:
+    def tighten(self, policy: CachePolicy, domain: str) -> CachePolicy:
         """Combine a resolved policy with the domain that the classifier found.
 
         A domain whose answers belong to fewer people closes the cache for this request: look-up
@@ -111,7 +111,7 @@ class PolicySnapshot:
             PolicyError: the policy is not of this room's making, or the tenant has no such domain.
         """
         tenant = self.by_tenant.get(policy.tenant)
-        if tenant is None or domain not in tenant.domains or not isinstance(policy, DomainPolicy):
+        if tenant is None or domain not in tenant.domains:
             raise PolicyError("cannot tighten: no such tenant or domain in this generation")
         after = combine(tenant, policy, domain)
         return after if after.scope is policy.scope else replace(after, mode=Mode.OFF, store=False)
@@ -164,7 +164,7 @@ class PolicySnapshot:
 
     def _resolve(
         self, tenant: TenantPolicies, request: ChatRequest, caller: Caller, directives: Directives
-    ) -> DomainPolicy:
+    ) -> CachePolicy:
         check_model(tenant, request.model)
         rule = find_rule(tenant.rules, request.path, request.model, request.system)
         policy = tenant.domains[rule.domain if rule else tenant.source.policy.default_domain]
@@ -205,7 +205,7 @@ def check_domain(tenant: TenantPolicies, caller: Caller, asked: str) -> None:
         raise RequestError(f"Semcache-Domain names no known domain.{names}", code="unknown_domain")
 
 
-def combine(tenant: TenantPolicies, policy: DomainPolicy, domain: str) -> DomainPolicy:
+def combine(tenant: TenantPolicies, policy: CachePolicy, domain: str) -> CachePolicy:
     """Tighten by a domain of the tenant; the result carries the strictest one's name."""
     both = tighten(policy, tenant.domains[domain])
     return replace(both, domain=tenant.stricter_name(both.domain))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from semcache.core import Bypass, CachePolicy, Decision, Draft, Hit, Miss, TenantId
 from semcache.errors import SemcacheError
-from semcache.policy.domain import DomainPolicy
 from semcache.policy.schema import Trial
 from semcache.policy.snapshot import PolicySnapshot, TenantPolicies
 
@@ -26,7 +25,7 @@ class TrialCase:
     tenant: TenantId
     where: str
     trial: Trial
-    policy: DomainPolicy
+    policy: CachePolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import Directives, Mode, Scope
+from semcache.core import CachePolicy, Directives, Mode, Scope
 from semcache.policy.directives import apply, wishes_of
-from semcache.policy.domain import DomainPolicy
 from semcache.policy.effective import domain_policy
 from tests.policy.samples import TWO_DOMAINS, chat, source
 from tests.policy.test_match import is_not_looser
@@ -21,7 +20,7 @@ PRIVATE = domain_policy(source(TWO_DOMAINS).policy, "private", "g")
 CODE = domain_policy(source(TWO_DOMAINS).policy, "code", "g")
 
 
-def wished(policy: DomainPolicy, end_user: str = "", **asked: object) -> DomainPolicy:
+def wished(policy: CachePolicy, end_user: str = "", **asked: object) -> CachePolicy:
     return apply(policy, wishes_of(chat(end_user=end_user), Directives(**asked)))
 
 
@@ -50,13 +49,6 @@ def test_wishes_leave_the_scale_of_an_encoder_without_a_table_alone() -> None:
     for asked in (0.5, 0.91, 0.93):
         assert wished(CHAT, threshold=asked).encoder_scales == CHAT.encoder_scales
     assert CHAT.curves_of("another") == ()
-
-
-def test_the_pairs_go_when_their_threshold_moves() -> None:
-    assert CHAT.encoder_thresholds == (("house", 0.97),)
-    assert wished(CHAT, threshold=0.91).encoder_thresholds == (("house", 0.97),)
-    assert wished(CHAT, threshold=0.93).encoder_thresholds == ()
-    assert wished(CHAT, mode="draft").encoder_thresholds == ()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +116,7 @@ anything = st.none() | st.floats(allow_nan=True, allow_infinity=True)
     ),
     st.sampled_from(["", "u"]),
 )
-def test_no_wish_ever_loosens_a_knob(policy: DomainPolicy, directives: Directives, end_user: str) -> None:
+def test_no_wish_ever_loosens_a_knob(policy: CachePolicy, directives: Directives, end_user: str) -> None:
     after = apply(policy, wishes_of(chat(end_user=end_user), directives))
     verdict = is_not_looser(after, policy)
     assert all(verdict.values()), verdict

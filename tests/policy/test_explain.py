@@ -62,7 +62,6 @@ def test_the_changes_lead_from_the_assigned_policy_to_the_result(
         for change in step.changes:
             assert state[change.knob] == change.before
             state[change.knob] = change.after
-    state.pop("encoder_thresholds")
     assert state == {name: str(getattr(explained.policy, name)) for name in state}
 
 

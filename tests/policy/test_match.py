@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import GateRules, Mode, Scope, TenantId
+from semcache.core import CachePolicy, EncoderScale, GateRules, Mode, Scope, TenantId
 from semcache.errors import PolicyError
-from semcache.policy.domain import DomainPolicy, EncoderScale
 from semcache.policy.match import MODES, SCOPES, compile_rules, covers, find_rule, tighten
 from tests.policy.samples import MINIMAL, TWO_DOMAINS, source
 
@@ -28,9 +27,9 @@ def scales(draw: st.DrawFn) -> tuple[EncoderScale, ...]:
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> DomainPolicy:
+def policies(draw: st.DrawFn) -> CachePolicy:
     drawn = draw(scales())
-    return DomainPolicy(
+    return CachePolicy(
         tenant=TenantId("acme"),
         domain=draw(st.sampled_from(["chat", "code", "legal", "chat+code"])),
         mode=draw(st.sampled_from(Mode)),
@@ -51,31 +50,29 @@ def policies(draw: st.DrawFn) -> DomainPolicy:
         usage_on_hit=draw(st.sampled_from(["zero", "original"])),
         neighbours=draw(st.integers(1, 64)),
         generation=draw(st.sampled_from(["g1", "g2"])),
-        encoder_thresholds=tuple((scale.encoder, draw(unit)) for scale in drawn),
         store_tool_calls=draw(st.booleans()),
         encoder_scales=drawn,
     )
 
 
 @given(policies(), policies())
-def test_tighten_is_commutative(a: DomainPolicy, b: DomainPolicy) -> None:
+def test_tighten_is_commutative(a: CachePolicy, b: CachePolicy) -> None:
     assert tighten(a, b) == tighten(b, a)
 
 
 @given(policies(), policies(), policies())
-def test_tighten_is_associative(a: DomainPolicy, b: DomainPolicy, c: DomainPolicy) -> None:
+def test_tighten_is_associative(a: CachePolicy, b: CachePolicy, c: CachePolicy) -> None:
     assert tighten(tighten(a, b), c) == tighten(a, tighten(b, c))
 
 
 @given(policies())
-def test_tighten_is_idempotent(a: DomainPolicy) -> None:
+def test_tighten_is_idempotent(a: CachePolicy) -> None:
     assert tighten(a, a) == a
 
 
-def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
+def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
     """Compare knob by knob, written from the meaning of each and not from the code."""
     own = {scale.encoder: scale.curves for scale in loose.encoder_scales}
-    pairs = dict(loose.encoder_thresholds)
     return {
         "tenant": strict.tenant == loose.tenant,
         "domain": set(loose.domain.split("+")) <= set(strict.domain.split("+")),
@@ -85,6 +82,7 @@ def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
         "draft_threshold": strict.draft_threshold >= loose.draft_threshold,
         "scope": SCOPES.index(strict.scope) <= SCOPES.index(loose.scope),
         "ttl": strict.ttl <= loose.ttl,
+        "volatile_ttl": strict.volatile_ttl <= loose.volatile_ttl,
         "ttl_jitter": strict.ttl_jitter <= loose.ttl_jitter,
         "gate": all(getattr(strict.gate, f.name) >= getattr(loose.gate, f.name) for f in fields(GateRules)),
         "max_age": loose.max_age is None or (strict.max_age is not None and strict.max_age <= loose.max_age),
@@ -97,9 +95,6 @@ def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
         "usage_on_hit": strict.usage_on_hit == "zero" or loose.usage_on_hit == "original",
         "neighbours": strict.neighbours <= loose.neighbours,
         "generation": strict.generation >= loose.generation,
-        "encoder_thresholds": all(
-            name in pairs and raw >= pairs[name] for name, raw in strict.encoder_thresholds
-        ),
         "store_tool_calls": strict.store_tool_calls <= loose.store_tool_calls,
         "encoder_scales": all(
             scale.encoder in own and set(scale.curves) >= set(own[scale.encoder])
@@ -109,24 +104,24 @@ def is_not_looser(strict: DomainPolicy, loose: DomainPolicy) -> dict[str, bool]:
 
 
 @given(policies(), policies())
-def test_tighten_is_never_looser_than_either_in_any_knob(a: DomainPolicy, b: DomainPolicy) -> None:
+def test_tighten_is_never_looser_than_either_in_any_knob(a: CachePolicy, b: CachePolicy) -> None:
     both = tighten(a, b)
     for side in (a, b):
         verdict = is_not_looser(both, side)
-        assert set(verdict) == {field.name for field in fields(DomainPolicy)}  # a new knob needs a line above
+        assert set(verdict) == {field.name for field in fields(CachePolicy)}  # a new knob needs a line above
         assert all(verdict.values()), verdict
 
 
 @given(policies(), policies())
-def test_tighten_takes_no_more_than_needed(a: DomainPolicy, b: DomainPolicy) -> None:
+def test_tighten_takes_no_more_than_needed(a: CachePolicy, b: CachePolicy) -> None:
     both = tighten(a, b)
-    for field in fields(DomainPolicy):
-        if field.name not in ("domain", "gate", "encoder_scales", "encoder_thresholds"):
+    for field in fields(CachePolicy):
+        if field.name not in ("domain", "gate", "encoder_scales"):
             assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
 
 
 @given(policies())
-def test_policies_of_two_tenants_never_combine(a: DomainPolicy) -> None:
+def test_policies_of_two_tenants_never_combine(a: CachePolicy) -> None:
     with pytest.raises(PolicyError, match="two tenants"):
         tighten(a, replace(a, tenant=TenantId("other")))
 
