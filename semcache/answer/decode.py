@@ -8,7 +8,7 @@ not remembered, which `content_coding` tells beforehand. RFC 9110 section 8.4.1.
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import Protocol
 
 from semcache.errors import UpstreamError
@@ -67,9 +67,9 @@ async def _inflated(
     body: AsyncIterator[bytes], decoder: _Decoder, max_bytes: int, max_ratio: int
 ) -> AsyncIterator[bytes]:
     taken = given = 0
-    async for part in body:
-        taken += len(part)
-        try:
+    try:
+        async for part in body:
+            taken += len(part)
             for piece in decoder.feed(part):
                 given += len(piece)
                 if given > max_bytes or given > _FREE + max_ratio * taken:
@@ -77,11 +77,19 @@ async def _inflated(
                         "the upstream's compressed reply is too large", code="upstream_invalid"
                     )
                 yield piece
-        except zlib.error as error:
-            message = "the upstream's reply is not encoded as it says"
-            raise UpstreamError(message, code="upstream_invalid") from error
+    except zlib.error as error:
+        message = "the upstream's reply is not encoded as it says"
+        raise UpstreamError(message, code="upstream_invalid") from error
+    finally:
+        await close(body)
     if taken and not decoder.is_complete:
         raise UpstreamError("the upstream's compressed reply ends too early", code="upstream_cut")
+
+
+async def close(body: AsyncIterator[bytes]) -> None:
+    """Close a body that may have been left in the middle, rather than leave that to the collector."""
+    if isinstance(body, AsyncGenerator):
+        await body.aclose()
 
 
 def _pieces(stream: zlib._Decompress, data: bytes) -> Iterator[bytes]:

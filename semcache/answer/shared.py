@@ -19,7 +19,7 @@ from typing import Protocol
 from semcache.answer.assemble import Assembler
 from semcache.answer.backlog import Backlog
 from semcache.answer.canonical import Incomplete
-from semcache.answer.decode import content_coding, decoded
+from semcache.answer.decode import close, content_coding, decoded
 from semcache.core import Completion
 from semcache.errors import SemcacheError, UpstreamError
 from semcache.ports import UpstreamReply
@@ -187,6 +187,7 @@ class SharedReply:
                 await reply.aclose()
             if isinstance(self.outcome, Completion):
                 await self._order.on_complete(self.outcome)
+            self.close()
         except SemcacheError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - the task lives in a group that one defect must not bring down
@@ -204,12 +205,16 @@ class SharedReply:
         if head.is_failure:
             self.close()
         self._wake()
-        async for chunk in decoded(reply, coding):
-            self.backlog.append(chunk)
-            self._wake()
-            self._assemble(chunk)
-            if self.backlog.size > self._room:
-                await self._wait_for_room()
+        body = decoded(reply, coding)
+        try:
+            async for chunk in body:
+                self.backlog.append(chunk)
+                self._wake()
+                self._assemble(chunk)
+                if self.backlog.size > self._room:
+                    await self._wait_for_room()
+        finally:
+            await close(body)
         self.ended = True
         if self._assembler is not None:
             self.outcome = self._assembler.finish()
