@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from semcache.core import CachePolicy, ChatRequest, Completion, Directives, Mode
 from semcache.decide.reasons import Reason
+from semcache.decide.volatile import is_volatile
 
 _EMPTY_BODIES = (b"", b"null", b"{}", b"[]", b'""')
 
@@ -67,16 +68,21 @@ def may_store(policy: CachePolicy, request: ChatRequest, directives: Directives)
     return None if lifetime(policy, directives, 1.0) > 0 else Reason.NO_LIFETIME.value
 
 
-def lifetime(policy: CachePolicy, directives: Directives, jitter01: float) -> float:
+def lifetime(
+    policy: CachePolicy, directives: Directives, jitter01: float, prompt: str | None = None
+) -> float:
     """Give the seconds an entry may live.
 
     Args:
         policy: Its `ttl`, spread by `ttl_jitter` (a fraction) so that entries do not expire together.
         directives: The client's `ttl` may shorten the result, never lengthen it.
         jitter01: A uniform number in [0, 1]; 0 gives the shortest life, 1 the longest.
+        prompt: The last user text; one about the present lives `volatile_ttl` at most.
     """
     spread = policy.ttl_jitter * (2.0 * min(1.0, max(0.0, jitter01)) - 1.0)
     seconds = max(0.0, policy.ttl * (1.0 + spread))
+    if prompt is not None and seconds > policy.volatile_ttl and is_volatile(prompt):
+        seconds = max(0.0, policy.volatile_ttl)
     if directives.ttl is None:
         return seconds
     # `ttl` that is not a number compares false: no life at all.
@@ -89,4 +95,5 @@ def may_store_answer(policy: CachePolicy, completion: Completion) -> str | None:
         return Reason.EMPTY_ANSWER.value
     if completion.size > policy.max_entry_bytes:
         return Reason.TOO_LARGE.value
-    return Reason.TOOLS.value if completion.has_tool_calls and not policy.allow_tools else None
+    keeps_tools = policy.allow_tools and policy.store_tool_calls
+    return Reason.TOOLS.value if completion.has_tool_calls and not keeps_tools else None

@@ -32,19 +32,17 @@ _TIMES = {
     "after tomorrow": "day after tomorrow|后天",
     "yesterday": "yesterday|昨天|昨日|last night|昨晚",
     "before yesterday": "day before yesterday|前天",
-    "last week": "last week|上周|上星期|上个星期|上礼拜",
+    "last week": "last week|previous week|past week|上周|上星期|上个星期|上礼拜",
     "next week": "next week|下周|下星期|下个星期|下礼拜",
-    "last month": "last month|上月|上个月",
+    "last month": "last month|previous month|past month|上月|上个月",
     "next month": "next month|下月|下个月",
-    "last year": "last year|去年|上一年",
+    "last year": "last year|previous year|past year|去年|上一年",
     "next year": "next year|明年|下一年",
     "before last year": "前年",
     "after next year": "后年",
     "last quarter": "last quarter|上季度|上个季度",
     "next quarter": "next quarter|下季度|下个季度",
-    "ago": "ago",
     "used": "used to be|use to be|曾经",
-    "becoming": "becoming|turning into|正在变成",
 }
 _WEEKEND = {"weekend": ("saturday", "sunday")}
 _NOON = {"12:00": "noon|midday|正午", "0:00": "midnight|午夜|零点"}
@@ -52,12 +50,13 @@ _NOON = {"12:00": "noon|midday|正午", "0:00": "midnight|午夜|零点"}
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """Weekdays, months (1 to 12), clock times and words of time of one text."""
+    """Weekdays, months (1 to 12), clock times and words of time of one text; `told` what an aside says of these."""
 
     days: frozenset[str]
     months: frozenset[int]
     times: frozenset[str]
     words: frozenset[str]
+    told: frozenset[str]
 
 
 def entries() -> Iterator[tuple[str, Mark]]:
@@ -78,6 +77,7 @@ def of(
     found: Sequence[Found], tokens: Sequence[Token], months: set[int], times: set[str], asides: frozenset[int]
 ) -> Dates:
     """Join the marks of a text with what `quantities` read in digits; what an aside tells is left out."""
+    told = frozenset(item.mark.member for item in found if item.start in asides and item.mark.member != "now")
     found = [item for item in found if item.start not in asides]
     named = {int(f.mark.member) for f in found if f.mark.name == _MONTH and _is_month(tokens, f)}
     clock = {f.mark.member for f in found if f.mark.name == "clock"}
@@ -88,6 +88,7 @@ def of(
         months=frozenset(months | named),
         times=frozenset(times | clock),
         words=frozenset(f.mark.member for f in found if f.mark.name == _TIME),
+        told=told,
     )
 
 
@@ -101,21 +102,17 @@ def _is_month(tokens: Sequence[Token], found: Found) -> bool:
     ]
     if any(word[0].isdigit() for word in neighbours[:2]):
         return True
-    preposition = found.start > 0 and tokens[found.start - 1].low in (
-        "in",
-        "of",
-        "until",
-        "since",
-        "by",
-        "last",
-        "next",
-        "this",
-    )
-    return preposition or (token.raw[0].isupper() and not token.first)
+    before = tokens[found.start - 1].low if found.start else ""
+    after = tokens[found.end].low if found.end < len(tokens) else ""
+    if after in ("i", "we", "you", "it", "be", "not"):
+        return False
+    return before in ("in", "of", "since", "until") or (token.raw[0].isupper() and not token.first)
 
 
 def conflict(one: Dates, other: Dates) -> bool:
     """True when the texts speak of different days, months, clock times or times."""
     if one.days != other.days or one.times != other.times:
+        return True
+    if one.told and other.told and one.told != other.told:
         return True
     return (one.words - {"now"}) != (other.words - {"now"})

@@ -106,7 +106,7 @@ def _extract(text: str) -> Features:
             frozenset(seen.words),
             frozenset(order.stem(word) for word in seen.words),
         ),
-        names=names.of(seen, sentences.glosses(seen.tokens) | known),
+        names=names.of(seen, sentences.glosses(seen.tokens) | known, asides),
         kinds=kinds.members(found[kinds.FAMILY]),
         places=places.named(found[places.FAMILY]),
         formats=formats.wanted(found[formats.FAMILY]),

@@ -41,15 +41,16 @@ def _script(character: str) -> str:
 def detect(text: Text) -> str:
     """Give a language or script name, or `""` when the text is too short or mixed to tell.
 
-    Any two Han characters make a text Chinese (kana: Japanese) even when most of it is Latin
-    product names; Latin text needs two function words and a clear winner.
+    Two Han characters make a text Chinese (kana: Japanese) even when most of it is Latin product
+    names, unless function words show a Latin language; that needs two of them and a clear winner.
     """
     scripts = Counter(_script(word[0]) for word in text.words if word[0].isalpha())
     if scripts["HIRAGANA"] + scripts["KATAKANA"] > 1:
         return "ja"
-    if scripts["CJK"] > 1:
-        return "zh"
     latin = scripts.pop("LATIN", 0)
+    if scripts["CJK"] > latin or (scripts["CJK"] > 1 and _latin(text.words) in ("", "latin")):
+        return "zh"
+    scripts.pop("CJK", 0)
     if scripts and scripts.most_common(1)[0][1] > latin:
         return scripts.most_common(1)[0][0].lower()
     return _latin(text.words)

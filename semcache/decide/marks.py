@@ -35,11 +35,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """All phrases: Latin ones keyed by words joined with a blank, Han ones by their characters."""
+    """All phrases: Latin ones keyed by words joined with a blank, Han ones by their characters.
+
+    `longest` gives for each first token the length of its longest phrase.
+    """
 
     phrases: Mapping[str, tuple[Mark, ...]]
-    longest_words: int
-    longest_han: int
+    longest: Mapping[str, int]
 
     def scan(self, words: Sequence[str]) -> Iterator[Found]:
         """Yield the marks of a token sequence, longest phrase first, left to right."""
@@ -51,8 +53,8 @@ class Lexicon:
             i += size
 
     def _at(self, words: Sequence[str], i: int) -> tuple[int, tuple[Mark, ...]]:
-        han = is_han(words[i])
-        longest, glue = (self.longest_han, "") if han else (self.longest_words, " ")
+        longest = self.longest.get(words[i], 0)
+        glue = "" if is_han(words[i]) else " "
         for size in range(min(longest, len(words) - i), 0, -1):
             marks = self.phrases.get(glue.join(words[i : i + size]))
             if marks is not None:
@@ -66,9 +68,17 @@ def build(entries: Iterable[tuple[str, Mark]]) -> Lexicon:
     for phrase, mark in entries:
         if mark not in table[phrase]:
             table[phrase].append(mark)
-    han = [len(phrase) for phrase in table if is_han(phrase[0])]
-    latin = [phrase.count(" ") + 1 for phrase in table if not is_han(phrase[0])]
-    return Lexicon({k: tuple(v) for k, v in table.items()}, max(latin, default=1), max(han, default=1))
+    return Lexicon({phrase: tuple(marks) for phrase, marks in table.items()}, longest_of(table))
+
+
+def longest_of(phrases: Iterable[str]) -> dict[str, int]:
+    """Give for each first token the length in tokens of the longest phrase that begins with it."""
+    longest: dict[str, int] = {}
+    for phrase in phrases:
+        han = is_han(phrase[0])
+        head, size = (phrase[0], len(phrase)) if han else (phrase.partition(" ")[0], phrase.count(" ") + 1)
+        longest[head] = max(longest.get(head, 0), size)
+    return longest
 
 
 def forms(word: str) -> tuple[str, ...]:

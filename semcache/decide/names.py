@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 from semcache.decide.text import HAN, Text, Token, is_han
 from semcache.decide.wordlist import split
@@ -18,8 +19,9 @@ from semcache.decide.wordlist import split
 _MAX_SPAN = 120
 _MAX_PARTS = 24
 _ACRONYM = 6
+_GENERIC = frozenset(split("error exception function method class module file command warning"))
+_ALIKE = 5
 _SPOKEN = {"c++": ("cplusplus", "cpp"), "c#": ("csharp",), "f#": ("fsharp",)}
-_TITLE_SHARE = 0.6
 _ORDINARY = frozenset(
     split(
         "i ok okay hi hello hey please thanks thank faq am pm a an the and or but no yes not mr mrs ms dr ii iii iv vs "
@@ -34,14 +36,17 @@ _ORDINARY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """`names` are words in capitals (hyphenated ones as their parts), `codes` identifiers and quotes.
+    """What the spelling of one text shows.
 
-    Both in lower case, codes as their parts. `order` is the words of
+    `names` are words in capitals (hyphenated ones as their parts), `told` those in asides, `codes`
+    identifiers as their parts, `literals` quotes and addresses; all in lower case. `order` is the words of
     the text in order, `han` whether it is in Chinese, `operators` those of its arithmetic.
     """
 
     names: frozenset[tuple[str, ...]]
+    told: frozenset[tuple[str, ...]]
     codes: frozenset[tuple[str, ...]]
+    literals: frozenset[str]
     words: frozenset[str]
     stems: frozenset[str]
     compact: str
@@ -54,15 +59,15 @@ class Names:
 def _code_pattern() -> re.Pattern[str]:
     return re.compile(
         rf"`([^`\n]{{1,{_MAX_SPAN}}})`"
-        rf'|"([^"\n]{{1,{_MAX_SPAN}}})"|“([^”\n]{{1,{_MAX_SPAN}}})”|「([^」\n]{{1,{_MAX_SPAN}}})」|《([^》\n]{{1,{_MAX_SPAN}}})》'
-        rf"|(?<![\w'])'(?=\S)([^'\n]{{1,{_MAX_SPAN}}})(?<=\S)'(?![\w'])"
-        r"|(https?://[^\s<>\"']{1,200})"
-        r"|([A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,64}\.[A-Za-z]{2,10})"
-        r"|(?<![\w-])(--?[a-zA-Z][\w-]{0,30})(?![\w-])"
-        r"|((?<![\w.])[A-Za-z_][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,6}(?:\(\))?)"
-        r"|((?<![\w.])[A-Za-z_][A-Za-z0-9]{0,40}(?:\.[A-Za-z_][A-Za-z0-9_]{1,40}){1,6}(?:\(\))?)"
-        r"|((?<!\w)[CF](?:\+\+|#)(?!\w))"
-        r"|((?<!\w)(?:[a-z]{1,30}[A-Z]|[A-Z][a-z]{1,30}[A-Z])[A-Za-z]{1,40})"
+        rf'|"(?P<double>[^"\n]{{1,{_MAX_SPAN}}})"|“(?P<curly>[^”\n]{{1,{_MAX_SPAN}}})”|「(?P<corner>[^」\n]{{1,{_MAX_SPAN}}})」|《(?P<title>[^》\n]{{1,{_MAX_SPAN}}})》'
+        rf"|(?<![A-Za-z0-9_'])'(?=\S)(?P<single>[^'\n]{{1,{_MAX_SPAN}}})(?<=\S)'(?![A-Za-z0-9_'])"
+        r"|(?P<url>https?://[^\s<>\"']{1,200})"
+        r"|(?P<mail>[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,64}\.[A-Za-z]{2,10})"
+        r"|(?<![A-Za-z0-9_-])(--?[a-zA-Z][\w-]{0,30})(?![A-Za-z0-9_-])"
+        r"|((?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,6}(?:\(\))?)"
+        r"|((?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9]{0,40}(?:\.[A-Za-z_][A-Za-z0-9_]{1,40}){1,6}(?:\(\))?)"
+        r"|((?<![A-Za-z0-9_])[CF](?:\+\+|#)(?![A-Za-z0-9_]))"
+        r"|((?<![A-Za-z0-9_])(?:[a-z]{1,30}[A-Z]|[A-Z][a-z]{1,30}[A-Z])[A-Za-z]{1,40})"
     )
 
 
@@ -76,12 +81,17 @@ def _arithmetic() -> re.Pattern[str]:
     return re.compile(r"(?<=\d)\s{0,2}([+*×÷^=<>]|\s-\s)\s{0,2}(?=\d)")
 
 
-def of(text: Text, skipped: frozenset[int]) -> Names:
+def of(text: Text, skipped: frozenset[int], asides: frozenset[int]) -> Names:
     """Collect the names of a text, but for the `skipped` places (glosses, and what other rules know)."""
-    shown = frozenset() if _is_titled(text.tokens) else _capitals(text.tokens, skipped)
+    codes, literals = _codes(text.head, {text.words[i] for i in skipped})
+    titled = _is_titled(text.tokens)
+    shown = frozenset() if titled else _capitals(text.tokens, skipped | asides)
+    told = frozenset() if titled or not asides else _capitals(text.tokens, skipped) - shown
     return Names(
         names=shown,
-        codes=_codes(text.head),
+        told=told,
+        codes=codes,
+        literals=literals,
         words=frozenset(text.words),
         stems=frozenset(stem(word) for word in text.words),
         compact=_squeeze().sub("", text.head.lower()),
@@ -91,14 +101,17 @@ def of(text: Text, skipped: frozenset[int]) -> Names:
     )
 
 
-def _codes(head: str) -> frozenset[tuple[str, ...]]:
-    """Give each code as its parts: `df.groupby()`, `setTimeout` and `read_csv` are two words each."""
-    found = set()
+def _codes(head: str, known: set[str]) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+    """Give identifiers as their parts (`df.groupby()`, `setTimeout`: two words each), and literals whole."""
+    codes, literals = set(), set()
     for match in _code_pattern().finditer(head):
-        parts = _parts().findall(next(filter(None, match.groups()), ""))
-        if parts:
-            found.add(tuple(part.lower() for part in parts[:_MAX_PARTS]))
-    return frozenset(found)
+        text = next(filter(None, match.groups()), "")
+        parts = tuple(part.lower() for part in _parts().findall(text)[:_MAX_PARTS])
+        if match.lastgroup is not None and parts:
+            literals.add(_squeeze().sub("", text.lower()))
+        elif parts and "".join(parts) not in known:
+            codes.add(parts)
+    return frozenset(codes), frozenset(literals - {""})
 
 
 @lru_cache(maxsize=1)
@@ -111,12 +124,12 @@ def _is_titled(tokens: tuple[Token, ...]) -> bool:
     words = [
         token for token in tokens if token.raw[0].isalpha() and not is_han(token.raw) and len(token.raw) > 2
     ]
-    upper = sum(1 for token in words if token.raw[0].isupper())
+    headline = sum(
+        1 for token in words if token.raw[0].isupper() and not token.raw.isupper() and not token.first
+    )
     small = any(token.raw[0].islower() and len(token.raw) > 3 for token in words)
     shouting = sum(1 for token in words if token.raw.isupper() and len(token.raw) > 3)
-    return len(words) > 3 and (
-        (not small and upper >= _TITLE_SHARE * len(words)) or shouting * 2 > len(words)
-    )
+    return (headline > 2 and not small) or (len(words) > 2 and shouting * 2 > len(words))
 
 
 def _capitals(tokens: tuple[Token, ...], skipped: frozenset[int]) -> frozenset[tuple[str, ...]]:
@@ -148,12 +161,15 @@ def _is_name(token: Token) -> bool:
 def unmatched(one: Names, other: Names) -> int:
     """Give how many names and codes of `one` are nowhere in `other`."""
     names = sum(1 for name in one.names if not _has_name(name, one, other))
-    return names + sum(1 for code in one.codes if not _has_code(code, other))
+    literals = sum(1 for literal in one.literals if literal not in other.compact)
+    return names + literals + sum(1 for code in one.codes if not _has_code(code, other))
 
 
 def _has_name(name: tuple[str, ...], one: Names, other: Names) -> bool:
     whole = "".join(name)
     if all(part in other.words or stem(part) in other.stems for part in name):
+        return True
+    if len(whole) >= _ALIKE and any(_is_slip(whole, word) for word in other.words):
         return True
     if 2 <= len(whole) <= _ACRONYM and (_spells(whole, other.order) or _spells(stem(whole), other.order)):
         return True
@@ -186,11 +202,28 @@ def _within(short: str, long: str) -> bool:
     return all(letter in rest for letter in short)
 
 
+def _is_slip(name: str, word: str) -> bool:
+    """True for two spellings that differ in doubled or exchanged letters only; nothing else is taken for a typo."""
+    if name[0] != word[0] or abs(len(name) - len(word)) > 2:
+        return False
+    if _once(name) == _once(word):
+        return True
+    wrong = [i for i, pair in enumerate(zip(name, word, strict=False)) if pair[0] != pair[1]]
+    if len(name) != len(word) or len(wrong) != 2 or wrong[1] != wrong[0] + 1:
+        return False
+    return name[wrong[0]] == word[wrong[1]] and name[wrong[1]] == word[wrong[0]]
+
+
+def _once(word: str) -> str:
+    return "".join(letter for letter, _ in groupby(word))
+
+
 def _is_acronym(acronym: str, name: str) -> bool:
     """True for a short name that may stand for words of which `name` is one."""
     return 2 <= len(acronym) <= _ACRONYM and name[0] in acronym
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Give a name without plural or adjective ending (`PDFs`, `Mongolian`, `Swedish`)."""
     for ending in ("ies", "es", "s", "ian", "an", "n", "ese", "ish", "e", "a", "y"):
@@ -204,10 +237,18 @@ def _has_code(code: tuple[str, ...], other: Names) -> bool:
     whole = "".join(code)
     if whole in other.compact or any(spoken in other.compact for spoken in _SPOKEN.get(whole, ())):
         return True
-    long = [part for part in code if len(part) > 2 or part.isdigit()]
+    first, *rest = code
+    long = [part for part in rest if part not in _GENERIC] + [first] * (len(first) > 2)
     return bool(long) and all(part in other.compact or stem(part) in other.stems for part in long)
 
 
 def conflict(one: Names, other: Names) -> bool:
     """True when a name, a code or an operator of either text is nowhere in the other."""
-    return one.operators != other.operators or unmatched(one, other) > 0 or unmatched(other, one) > 0
+    if one.operators != other.operators or unmatched(one, other) > 0 or unmatched(other, one) > 0:
+        return True
+    return _tells(one, other) and _tells(other, one)
+
+
+def _tells(one: Names, other: Names) -> bool:
+    """True when an aside of `one` names what is nowhere in `other`: counts only where both do."""
+    return any(not _has_name(name, one, other) for name in one.told)

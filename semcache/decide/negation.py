@@ -51,9 +51,9 @@ _LIGHT = frozenset(
     split(
         "a an the to be been being is are was were am do does did have has had can could should would will shall may might must "
         "i you we they he she it my your our their his her its any some this that these those of in on at for with by from as "
-        "and or very really too so just even ever"
+        "and or very really too so just even ever not no never without"
     )
-) | frozenset("要能会可以应该是有用想得被再的了在给把让")
+) | frozenset("要能会可以应该是有用想得被再的了在给把让不没无")
 _FUNCTIONS = frozenset(
     split(
         "work works working load loads loading open opens opening start starts starting connect connects connecting respond "

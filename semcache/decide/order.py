@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from semcache.decide.numerals import cardinals
 from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
@@ -29,7 +31,7 @@ _PREPOSITIONS = frozenset(
 _SYMMETRIC = frozenset(
     split(
         "close connected engaged acquaintance near similar adjacent partner sibling cousin twin associated linked tied neighbor "
-        "neighbour colleague far apart and or between versus vs married marry equal equals same similar different difference differ compare compared "
+        "neighbour colleague far apart dating friends similarly and or between versus vs married marry equal equals same similar different difference differ compare compared "
         "comparison versus relationship relation related both together meet distance friends friend plus times "
         "和 与 跟 同 或 及 、 还 区 比较"
     )
@@ -82,7 +84,7 @@ def of(words: Sequence[str]) -> Order:
             continue
         stemmed = stem(word)
         content.append(stemmed)
-        if preposition and not word[0].isdigit():
+        if preposition and not word[0].isdigit() and word not in cardinals():
             links.add((preposition, stemmed))
             preposition = ""
     han = sum(1 for word in words if is_han(word)) * 2 > len(words)
@@ -98,6 +100,7 @@ def of(words: Sequence[str]) -> Order:
 _MAX_WORDS = 160
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Give a crude stem: irregular forms by table, regular endings cut."""
     if word in _STEM_OF:

@@ -73,6 +73,7 @@ inbound incoming 进站 入站 转入 入境 | outbound outgoing 出站 转出 �
 ascending 升序 从小到大 递增 正序 | descending 降序 从大到小 递减 倒序
 before prior_to ahead_of 之前 以前 前 饭前 餐前 术前 婚前 税前 事前 产前 课前 睡前 | after following past 之后 以后 后 饭后 餐后 术后 婚后 税后 事后 产后 课后 睡后
 previous preceding 上一 上个 | next subsequent 下一 下个
+ago | from_now
 early earlier earliest 早 提前 最早 | late later latest delay~ 晚 推迟 延后 最晚
 first 第一 首个 最先 | last final 最后 末尾
 oldest older elder 最老 较老 旧 | newest newer youngest younger 最新 最年轻 较新 新

@@ -19,10 +19,10 @@ _AUXILIARIES = frozenset(
 )
 _QUANTITY = frozenset(split("much many old tall high long far often big large deep heavy fast"))
 _HAN = (
-    ("为什么", "why"), ("为何", "why"), ("什么原因", "why"), ("原因", "why"), ("怎么会", "why"), ("怎么了", ""), ("怎么样", ""),
+    ("为什么", "why"), ("为何", "why"), ("什么原因", "why"), ("原因是什么", "why"), ("怎么引起", "why"), ("如何引起", "why"), ("怎么会", "why"), ("怎么了", ""), ("怎么样", ""),
     ("怎么回事", ""), ("什么时候", "when"), ("何时", "when"), ("几点", "when"), ("哪天", "when"), ("哪里", "where"), ("哪儿", "where"),
     ("在哪", "where"), ("何处", "where"), ("多少钱", "amount"), ("多少", "amount"), ("多久", "amount"), ("多长时间", "amount"),
-    ("几天", "amount"), ("谁", "who"), ("哪位", "who"), ("怎么", "howto"), ("如何", "howto"), ("怎样", "howto"), ("是什么意思", "define"),
+    ("几天", "amount"), ("谁", "who"), ("哪位", "who"), ("怎么办", "howto"), ("怎么做", "howto"), ("怎么用", "howto"), ("怎么治", "howto"), ("如何", "howto"), ("怎样", "howto"), ("是什么意思", "define"),
     ("什么是", "define"), ("什么叫", "define"), ("啥是", "define"),
 )  # fmt: skip
 _CONFLICTS = (

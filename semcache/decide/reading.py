@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from semcache.decide import clock, numerals
 from semcache.decide.quantities import Measure, Number, Quantities
 from semcache.decide.text import Text, is_han
-from semcache.decide.units import Unit, bound_units, free_units
+from semcache.decide.units import Unit, bound_units, free_units, longest_forms
 from semcache.decide.wordlist import split
 
 _MULTIPLES = {"twice": 2.0, "thrice": 3.0, "once": 1.0, "half": 0.5, "quarter": 0.25, "single": 1.0}
@@ -27,10 +27,10 @@ _MEASURE_WORDS = frozenset(
 )
 # `两者` points back at two things that the text names anyway.
 _POINTING = frozenset("人者边国侧地")
-_HAN_UNIT_LENGTH = 5
 _FIFTY_PERCENT: Measure = ("share", 50.0)
 _YEARS_OLD = frozenset(("岁", "old"))
 _AGES = frozenset(split("am is be age aged version turned"))
+_ROMAN = {"ii": 2, "iii": 3, "iv": 4, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "xi": 11, "xii": 12}
 _RATES = frozenset(split("per a an each every in many"))
 _TIMES = frozenset(("times", "次", "遍", "回", "ago"))
 
@@ -85,14 +85,14 @@ class _Reader:
             return True
         before = self.text.tokens[i - 1] if i else None
         named = before is not None and (before.raw[0].isupper() or before.low in _AGES)
-        return unit is None and not named and self.word(i).isalnum() and len(self.word(i)) < 3
+        return unit is None and not named and self.word(i).isalnum()
 
     def take(self, taken: clock.Taken, i: int) -> int:
         """Note a clock time or a date."""
         if i not in self.asides:
             self.found.times |= set(taken.times)
-        self.found.months |= set(taken.months)
-        self.found.numbers += [Number(number) for number in taken.numbers]
+            self.found.months |= set(taken.months)
+        self.found.numbers += [Number(number, soft=i in self.asides) for number in taken.numbers]
         self.used |= set(range(i, taken.end))
         return taken.end
 
@@ -119,6 +119,8 @@ def _step(reader: _Reader, i: int) -> int:
         return end if _is_pronoun(words, i, end) else _counted(reader, i, end, float(value))
     if words[i] in numerals.ordinals():
         return _ordinal(reader, i)
+    if words[i] in _ROMAN and reader.text.tokens[i].raw.isupper():
+        return reader.note(i, i + 1, float(_ROMAN[words[i]]), str(_ROMAN[words[i]]))
     if words[i] in ("a", "an"):
         return _article(reader, i)
     return _multiple(reader, i) if words[i] in _MULTIPLES else i
@@ -128,7 +130,8 @@ def _counted(reader: _Reader, i: int, end: int, value: float) -> int:
     """Note a number in words; `one and a half hours` and `two and a half` are one number."""
     if reader.text.words[end : end + 3] == ("and", "a", "half"):
         value, end = value + 0.5, end + 3
-    return reader.note(i, end, value, f"{value:.15g}", soft=value == 1)
+    pointing = value == 2 and reader.word(i - 1) in ("the", "these", "those", "between")
+    return reader.note(i, end, value, f"{value:.15g}", soft=value == 1 or pointing)
 
 
 def _article(reader: _Reader, i: int) -> int:
@@ -170,6 +173,8 @@ def _digits(reader: _Reader, i: int) -> int:
     taken = clock.read(text, i)
     if taken is not None:
         return reader.take(taken, i)
+    if reader.word(i - 1) in ("covid", "sars"):
+        return i + 1
     end = i + 1
     if reader.word(end).isdigit() and text.tokens[end].gap == "/" and (words[i], words[end]) in _FRACTIONS:
         fraction = _FRACTIONS[words[i], words[end]]
@@ -208,6 +213,8 @@ def _parts(word: str) -> list[str]:
 
 def _ordinal(reader: _Reader, i: int) -> int:
     value, following = numerals.ordinals()[reader.word(i)], reader.word(i + 1)
+    if value == 3 and following in ("party", "parties", "person"):
+        return i + 1
     superlative = following.endswith("est") or following == "most"
     reader.found.numbers.append(Number(str(value), soft=value == 1 or (value == 2 and not superlative)))
     return i + 1
@@ -267,8 +274,8 @@ def unit_at(words: Sequence[str], i: int) -> tuple[Unit | None, int]:
         return None, i
     if words[i] == "°" and i + 1 < len(words):
         return free_units().get({"c": "celsius", "f": "fahrenheit"}.get(words[i + 1], "")), i + 2
-    longest, glue = (_HAN_UNIT_LENGTH, "") if is_han(words[i]) else (3, " ")
-    for size in range(min(longest, len(words) - i), 0, -1):
+    glue = "" if is_han(words[i]) else " "
+    for size in range(min(longest_forms().get(words[i], 0), len(words) - i), 0, -1):
         form = glue.join(words[i : i + size])
         unit = free_units().get(form) or bound_units().get(form)
         if unit is not None:
@@ -281,8 +288,8 @@ def _free_standing(reader: _Reader) -> None:
     words = reader.text.words
     i = 0
     while i < len(words):
-        longest, glue = (_HAN_UNIT_LENGTH, "") if is_han(words[i]) else (3, " ")
-        for size in range(min(longest, len(words) - i), 0, -1):
+        glue = "" if is_han(words[i]) else " "
+        for size in range(min(longest_forms().get(words[i], 0), len(words) - i), 0, -1):
             unit = free_units().get(glue.join(words[i : i + size]))
             if unit is not None:
                 if i not in reader.used and i not in reader.asides and _is_meant(reader, i, unit):

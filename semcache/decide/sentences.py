@@ -14,6 +14,7 @@ from itertools import pairwise
 from semcache.decide.text import Token, is_han
 from semcache.decide.wordlist import split
 
+_TELLERS = frozenset((*split("i we my our it he she they this there you your"), *"我了他她它过们"))
 _STOPS = frozenset(".?!;。\n")
 _QUESTION_WORDS = frozenset(split("how what why where who which when whose"))
 _AUXILIARIES = frozenset(
@@ -31,7 +32,8 @@ _HAN_ASKS = (
 def asides(tokens: Sequence[Token]) -> frozenset[int]:
     """Give the places of the tokens in sentences that do not ask, when another sentence does."""
     spans = list(_spans(tokens))
-    asking = [_asks([token.low for token in tokens[start:end]]) for start, end in spans]
+    clauses = [[token.low for token in tokens[start:end]] for start, end in spans]
+    asking = [_asks(words) or not _tells(words) for words in clauses]
     if all(asking) or not any(asking):
         return frozenset()
     return frozenset(
@@ -55,12 +57,22 @@ def _spans(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     start = 0
     for i, token in enumerate(tokens):
         # A Chinese writer parts sentences with commas.
-        stop = not _STOPS.isdisjoint(token.gap) or ("," in token.gap and is_han(token.low))
+        stop = not _STOPS.isdisjoint(token.gap) or ("," in token.gap and _opens(token.low))
         if stop and i > start:
             yield start, i
             start = i
     if start < len(tokens):
         yield start, len(tokens)
+
+
+def _tells(words: Sequence[str]) -> bool:
+    """True for a clause with somebody in it; `After 18:00,` belongs to what follows."""
+    return not _TELLERS.isdisjoint(words)
+
+
+def _opens(word: str) -> bool:
+    """True for a word behind a comma that begins a clause of its own."""
+    return is_han(word) or word in _QUESTION_WORDS or word in _AUXILIARIES or word in ("so", "but", "please")
 
 
 def _asks(words: Sequence[str]) -> bool:

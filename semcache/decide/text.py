@@ -21,11 +21,13 @@ from semcache.decide.wordlist import split
 
 MAX_TOKENS = 1024
 """Tokens that the rules read: twice the longest encoder window in use."""
+_MAX_CHARACTERS = 32_768
+_CLOSING = 16
 
 HAN = "\u3005\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Inside of a character class: Han and kana, written without blanks."""
 
-_APOSTROPHES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u2032": "'", "`": "'"})
+_APOSTROPHES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u2032": "'"})
 _SENTENCE_END = frozenset('.?!。？！\n:："“”「」『』•')
 
 
@@ -34,14 +36,11 @@ class Token:
     """One token: `low` is what rules compare, `raw` keeps the case.
 
     `gap` is what stood between the token before and this one ("" when glued together), `first`
-    is True when it begins a sentence, a quotation or a line. `start` and `end` are offsets in
-    `Text.head`; the parts of one expanded contraction share them.
+    is True when it begins a sentence, a quotation or a line.
     """
 
     low: str
     raw: str
-    start: int
-    end: int
     gap: str
     first: bool
 
@@ -76,6 +75,11 @@ def _token_pattern() -> re.Pattern[str]:
 def _crowd_pattern() -> re.Pattern[str]:
     # Unicode's canonical ordering is quadratic in a run of combining marks, hence the bound.
     return re.compile(r"([^\w\s]{64})[^\w\s]+")
+
+
+@lru_cache(maxsize=1)
+def _between_pattern() -> re.Pattern[str]:
+    return re.compile(r"[\W_]+")
 
 
 @lru_cache(maxsize=1)
@@ -144,10 +148,10 @@ def _begins(gap: str) -> bool:
 
 def read(text: str) -> Text:
     """Fold and tokenise any Unicode text; never raises, linear time."""
-    folded = fold(text)
+    folded = fold(text[:_MAX_CHARACTERS])
     tokens: list[Token] = []
     digest = blake2b(digest_size=16)
-    unread = False
+    unread = len(text) > _MAX_CHARACTERS
     end = 0
     for match, parts in _matches(folded):
         if len(tokens) >= MAX_TOKENS:
@@ -157,11 +161,16 @@ def read(text: str) -> Text:
         gap = folded[end : match.start()][:64]
         first = not tokens or _begins(gap)
         for low, raw in parts:
-            tokens.append(Token(low, raw, match.start(), match.end(), gap, first))
+            tokens.append(Token(low, raw, gap, first))
             gap, first = " ", False
         end = match.end()
+    if unread:
+        rest = _between_pattern().sub("", text[_MAX_CHARACTERS:]).lower()
+        digest.update(rest.encode("utf-8", "surrogatepass"))
     words = tuple(token.low for token in tokens)
-    return Text(folded[:end], tuple(tokens), words, "".join(words), digest.digest() if unread else b"")
+    # The closing marks belong to the last word: `C++`, a closing quote.
+    head = folded[: end if unread else end + _CLOSING]
+    return Text(head, tuple(tokens), words, "".join(words), digest.digest() if unread else b"")
 
 
 def is_han(word: str) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from semcache.decide.marks import longest_of
+
 # dimension: canonical unit, factor to the dimension's base (0: not convertible), written forms.
 # Forms behind `;` are read only directly behind a number: alone they are ordinary words.
 _TABLE = {
@@ -87,7 +89,7 @@ kb 1000 kb kilobyte kilobytes
 mb 1000000 mb megabyte megabytes
 gb 1000000000 gb gigabyte gigabytes gigs
 tb 1000000000000 tb terabyte terabytes
-bit 0 bits
+bit 0; bits
 mbps 0 mbps; mbit
 gbps 0 gbps""",
     "speed": """
@@ -107,15 +109,15 @@ permille 0 permille; ‰""",
     "dose": """
 iu 0 iu
 mmol 0 mmol
-tablet 0 tablets pills 片剂; 片 粒 pill tablet
-drop 0 drops; 滴""",
+tablet 0; tablets pills 片剂 片 粒 pill tablet
+drop 0; drops 滴""",
     "count": """
-wordcount 0 words; word 字
-charcount 0 characters
-page 0 pages; page 页
-sentence 0 sentences; sentence 句 句话
-paragraph 0 paragraphs; paragraph 段
-line 0 lines; line 行""",
+wordcount 0; words word 字 个字
+charcount 0; characters character 字符
+page 0; pages page 页
+sentence 0; sentences sentence 句 句话
+paragraph 0; paragraphs paragraph 段 段话
+line 0; lines line 行""",
 }
 
 
@@ -161,6 +163,12 @@ def free_units() -> Mapping[str, Unit]:
 def bound_units() -> Mapping[str, Unit]:
     """Give written form -> unit for the forms that mean a unit only next to a number."""
     return _forms()[1]
+
+
+@lru_cache(maxsize=1)
+def longest_forms() -> dict[str, int]:
+    """Give for each first token the length of the longest unit form that begins with it."""
+    return longest_of((*free_units(), *bound_units()))
 
 
 def conflict(one: frozenset[Unit], other: frozenset[Unit]) -> bool:

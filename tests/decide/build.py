@@ -38,6 +38,7 @@ def policy(**changes: Any) -> CachePolicy:
         "ttl": 3600.0,
         "ttl_jitter": 0.1,
         "gate": GateRules(),
+        "max_user_turns": 1,
     }
     return CachePolicy(**(values | changes))
 

@@ -125,8 +125,13 @@ def test_a_client_only_shortens(ttl: float, spread: float, jitter: float, wish: 
         (Completion(b'{"a":1}', None), {"max_entry_bytes": 7}, None),
         (Completion(b'{"a":1}', None), {"max_entry_bytes": 6}, "too-large"),
         (Completion(b'{"a":1}', None, chunks=b"[1]"), {"max_entry_bytes": 9}, "too-large"),
-        (Completion(b'{"a":1}', None, has_tool_calls=True), {}, None),
-        (Completion(b'{"a":1}', None, has_tool_calls=True), {"allow_tools": False}, "tools"),
+        (Completion(b'{"a":1}', None, has_tool_calls=True), {}, "tools"),
+        (Completion(b'{"a":1}', None, has_tool_calls=True), {"store_tool_calls": True}, None),
+        (
+            Completion(b'{"a":1}', None, has_tool_calls=True),
+            {"store_tool_calls": True, "allow_tools": False},
+            "tools",
+        ),
     ],
 )
 def test_may_store_answer(completion: Completion, ours: dict[str, Any], reason: str | None) -> None:

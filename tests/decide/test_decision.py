@@ -110,12 +110,11 @@ def test_a_dead_entry_is_skipped_and_named(changes: dict[str, Any], reason: Reas
     assert run(candidate(0.99, **changes)) == Miss(reason.value, (), 0.99)
 
 
-@pytest.mark.parametrize(("changes", "reason"), DEAD)
-def test_a_dead_best_candidate_does_not_end_the_search(changes: dict[str, Any], reason: Reason) -> None:
+@pytest.mark.parametrize("changes", [changes for changes, _ in DEAD])
+def test_a_dead_best_candidate_does_not_end_the_search(changes: dict[str, Any]) -> None:
     """fc-145: fifty ghosts in front of one living entry."""
     ghosts = [candidate(0.99, f"ghost-{i}", **changes) for i in range(50)]
     assert served(run(*ghosts, candidate(0.96, "alive"))) == "alive"
-    assert reason.value == reason
 
 
 def test_a_score_that_is_no_number_never_serves() -> None:
