@@ -1,15 +1,19 @@
 """The shapes a request takes on its way through the pipeline: asked, traced, answered.
 
-Values only; the way itself is told in `pipeline`.
+Values, and the call they make; the way itself is told in `pipeline`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
 
 from semcache.answer.flight import Ticket
 from semcache.core import CachePolicy, Caller, ChatRequest, Completion, Decision, Directives, Entry
-from semcache.ports import Generator
+from semcache.ports import Generator, UpstreamCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +88,17 @@ class Forwarded:
 
 
 Answer = Served | Forwarded
+
+
+def call_of(asked: Asked, backend: Backend) -> UpstreamCall:
+    """Give the request as the upstream shall see it: the very JSON that was keyed."""
+    request = asked.request
+    headers = [*asked.headers, (b"accept-encoding", b"identity")]
+    credential = backend.credential(asked.caller)
+    if credential is not None:
+        headers.append((b"authorization", credential.encode("latin-1")))
+    body: Mapping[str, Any] = request.body
+    if backend.stream_usage and request.stream and not request.include_usage:
+        options = body.get("stream_options")
+        body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
+    return UpstreamCall("POST", request.path, tuple(headers), asked.raw_body or orjson.dumps(body))

@@ -28,7 +28,7 @@ from semcache.embed.router import RoutedEncoder
 from semcache.errors import EncoderError
 from semcache.journey import Backend
 from semcache.judging import judge
-from semcache.models.resolve import resolve
+from semcache.models.catalogue import resolve
 from semcache.policy.trial import Judge
 from semcache.policy.watch import LivePolicies
 from semcache.settings import Settings, UpstreamSettings, resolve_secret

@@ -15,8 +15,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-
 from semcache.answer.assemble import Assembler
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
@@ -42,11 +40,11 @@ from semcache.decide.decision import Candidate
 from semcache.decide.freshness import is_servable
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
-from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace
+from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace, call_of
 from semcache.judging import decide_near
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock, Encoder, EntryStore, UpstreamCall, VectorIndex
+from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 from semcache.store.near import NearCache
 
 _LATER = (0.5, 2.0, 8.0)
@@ -257,7 +255,7 @@ class Pipeline:
             step.encoding = self.spawn(self._encode(step, request.prompt or ""))
         ticket = self.flights.join(
             self._flight_key(step) if remember and not directives.no_read else None,
-            lambda: step.backend.generator.open(self._call(step)),
+            lambda: step.backend.generator.open(call_of(asked, step.backend)),
             self.assembler,
             self._remember(step) if remember else self._note(step),
         )
@@ -268,20 +266,6 @@ class Pipeline:
         request = step.asked.request
         with_usage = request.stream and request.include_usage and not step.backend.stream_usage
         return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}"
-
-    def _call(self, step: _Step) -> UpstreamCall:
-        """The request as the upstream shall see it: the very JSON that was keyed."""
-        request = step.asked.request
-        headers = [*step.asked.headers, (b"accept-encoding", b"identity")]
-        credential = step.backend.credential(step.asked.caller)
-        if credential is not None:
-            headers.append((b"authorization", credential.encode("latin-1")))
-        body: Mapping[str, Any] = request.body
-        if step.backend.stream_usage and request.stream and not request.include_usage:
-            options = body.get("stream_options")
-            body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
-        content = step.asked.raw_body or orjson.dumps(body)
-        return UpstreamCall("POST", request.path, tuple(headers), content)
 
     # -- remembering --------------------------------------------------------------------
 

@@ -156,7 +156,7 @@ class Ticket:
         """
         await self.head()
         flight = self._flight
-        while True:
+        while not self._left:
             data = flight.read(self)
             if data:
                 yield data
@@ -164,7 +164,7 @@ class Ticket:
                 raise RequestError("the stream was read too slowly", status=408, code="slow_reader")
             elif flight.failure is not None:
                 raise _fresh(flight.failure)
-            elif flight.ended or self._left:
+            elif flight.ended:
                 return
             else:
                 await flight.changed()

@@ -37,6 +37,11 @@ class JsonParts(NamedTuple):
         """Give the reply body; `created` is a Unix time in digits."""
         return b"".join((self.prefix, id, self.middle, created, self.suffix))
 
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return len(self.suffix)
+
 
 @dataclass(frozen=True, slots=True)
 class SseParts:

@@ -4,14 +4,15 @@ A pump task of its own carries the body from the upstream to the readers, so tha
 away can hurt the others. Beside that it lets an assembler watch the bytes and hands a whole answer
 on. Who may board which flight is decided in `flight`.
 
-Order at the end of a good answer: readers get the end of the body, then `on_complete` runs, and only
-after it the flight gives up its slot. So a request that comes later either still boards this flight
-or finds what was stored.
+Order at the end of a good answer: once it is known to be whole `on_complete` runs, then readers get the
+closing bytes, and after them the flight gives up its slot. So a client that asks again, having read its
+answer, finds what was stored, and one that comes earlier still boards this flight.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -113,6 +114,7 @@ class SharedReply:
         self._space: asyncio.Future[None] | None = None
         self._assembler: Assembler | None = None
         self._assembled = 0
+        self._settled = False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -138,7 +140,7 @@ class SharedReply:
             self._freed()
             return
         seconds = 0.0
-        if self._assembler is not None and self._assembler.is_done:
+        if self._settled:
             seconds = _LINGER
         elif self._order.finish_anyway and (self.head is None or self._assembler is not None):
             seconds = self._limits.finish_within
@@ -185,8 +187,6 @@ class SharedReply:
                 await self._carry(reply)
             finally:
                 await reply.aclose()
-            if isinstance(self.outcome, Completion):
-                await self._order.on_complete(self.outcome)
             self.close()
         except SemcacheError as error:
             self._fail(error)
@@ -208,23 +208,41 @@ class SharedReply:
         body = decoded(reply, coding)
         try:
             async for chunk in body:
+                self._assemble(chunk)
+                if self._assembler is not None and self._assembler.is_done:
+                    await self._settle("")
                 self.backlog.append(chunk)
                 self._wake()
-                self._assemble(chunk)
                 if self.backlog.size > self._room:
                     await self._wait_for_room()
         finally:
             await close(body)
+        await self._settle(reason or "too_large")
         self.ended = True
-        if self._assembler is not None:
-            self.outcome = self._assembler.finish()
-            self._assembler = None
-        else:
-            self.outcome = Incomplete(reason or "too_large")
-        if isinstance(self.outcome, Incomplete):
+        self._wake()
+
+    async def _settle(self, reason: str) -> None:
+        """Say what came of the answer, and hand a whole one on. Once; `reason` is for a missing assembler."""
+        if self._settled:
+            return
+        self._settled = True
+        outcome = self._assembler.finish() if self._assembler is not None else Incomplete(reason)
+        self._assembler = None
+        if isinstance(outcome, Incomplete):
             # Nobody who comes now should get it.
             self.close()
-        self._wake()
+        else:
+            await self._hand_on(outcome)
+        self.outcome = outcome
+
+    async def _hand_on(self, completion: Completion) -> None:
+        try:
+            with contextlib.suppress(SemcacheError):
+                # Named faults are the giver's to count; they cost nobody the answer.
+                await self._order.on_complete(completion)
+        except Exception as error:  # noqa: BLE001 - the answer is whole; a defect in keeping it must not cost the readers theirs
+            context = {"message": "a whole answer could not be handed on", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
 
     def _reason_against(self, head: Head, coding: str | None) -> str | None:
         """Choose the assembler, or say why there is none."""

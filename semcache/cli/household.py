@@ -10,7 +10,7 @@ from pathlib import Path
 
 from semcache.cli.screen import Screen
 from semcache.engine.child import EngineChild, EngineSpec
-from semcache.models.resolve import resolve
+from semcache.models.catalogue import resolve
 from semcache.settings import Settings
 from semcache.store.embedded import ChildRules, ValkeyChild
 

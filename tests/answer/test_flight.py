@@ -205,21 +205,31 @@ async def test_a_client_that_hangs_up_on_the_end_mark_does_not_lose_the_answer()
         await eventually(lambda: it.stored)
 
 
-async def test_storing_is_not_cancelled_by_the_last_ones_leaving() -> None:
+async def test_the_answer_is_stored_before_its_end_is_read() -> None:
+    """Who asks again having read the whole answer must find it."""
     async with scene(lambda _: ok(), store_delay=0.05) as it:
         await it.ask()
+        assert len(it.stored) == 1
+
+
+async def test_storing_is_not_cancelled_by_the_last_ones_leaving() -> None:
+    async with scene(lambda _: ok(), store_delay=0.05) as it:
+        async with it.join() as ticket:
+            await ticket.head()
+            await asyncio.sleep(0.02)
         assert it.stored == []
         await eventually(lambda: it.stored)
 
 
 async def test_the_slot_is_kept_until_the_answer_is_stored() -> None:
-    """Whoever comes after the end either still boards, or finds what was stored: never a second call."""
+    """Whoever comes either still boards, or finds what was stored: never a second call."""
     async with scene(lambda _: ok(), store_delay=0.05) as it:
-        await it.ask()
+        first = asyncio.create_task(it.ask())
+        await asyncio.sleep(0.02)
         while not it.stored:
             assert it.flights.stats().slots == 1
             assert await it.ask() == (200, WHOLE)
-            await asyncio.sleep(0.005)
+        await first
         await eventually(lambda: it.flights.stats().slots == 0)
     assert it.calls == 1
 
@@ -372,7 +382,7 @@ async def test_a_reader_may_ask_for_the_outcome_after_the_end() -> None:
         (FakeReply(201, JSON, [BODY]), "upstream_status"),
         (FakeReply(200, ((b"content-type", b"text/html"),), [b"<html>"]), "content_type"),
         (FakeReply(200, (*JSON, (b"content-encoding", b"br")), [b"\x01"]), "undecodable"),
-        (FakeReply(200, SSE, [WHOLE] * 5), "too_large"),
+        (FakeReply(200, SSE, [EVENTS[0]] * 50), "too_large"),
     ],
 )
 async def test_why_there_is_no_answer_to_remember(reply: FakeReply, reason: str) -> None:
