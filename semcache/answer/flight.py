@@ -160,6 +160,8 @@ class Ticket:
             data = flight.read(self)
             if data:
                 yield data
+            elif self._left:
+                return
             elif self._evicted:
                 raise RequestError("the stream was read too slowly", status=408, code="slow_reader")
             elif flight.failure is not None:
@@ -189,6 +191,7 @@ class Ticket:
         """Give the place up. Idempotent; after it nothing more is read."""
         if not self._left:
             self._left = True
+            self.place = None
             self._flight.remove(self)
 
     async def aclose(self) -> None:

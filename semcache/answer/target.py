@@ -19,13 +19,13 @@ _UNIX = re.compile(r"unix:(?://)?(/[^#?]+)")
 def parse_base(base_url: str) -> tuple[str, str | None]:
     """Split a configured base URL into (URL without closing slash, unix socket path or None).
 
-    `unix:/run/engine.sock` means HTTP over that socket with base path `/v1`.
+    `unix:/run/engine.sock` means HTTP over that socket, without a base path.
 
     Raises:
         PolicyError: neither http(s) nor unix, or with credentials, query or fragment.
     """
     if match := _UNIX.fullmatch(base_url):
-        return "http://localhost/v1", match[1]
+        return "http://localhost", match[1]
     match = _BASE.fullmatch(base_url)
     if match is None or "?" in match[3]:
         raise PolicyError(

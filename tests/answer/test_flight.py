@@ -521,7 +521,7 @@ async def test_what_is_held_is_let_go_once_the_slot_is_free() -> None:
         parts = ticket.chunks()
         await anext(parts)
         await eventually(lambda: it.stored)
-        assert it.flights.stats().flights == 0
+        await eventually(lambda: not it.flights.stats().flights)
         assert b"".join([part async for part in parts]) == b"".join(EVENTS[1:])
         assert ticket._flight.backlog.size == 0
 

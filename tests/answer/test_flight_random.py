@@ -160,7 +160,7 @@ async def run(kinds: list[str], schedule: list[tuple[str, int]]) -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4), operations)
 def test_random_schedules_leave_nothing_behind(kinds: list[str], schedule: list[tuple[str, int]]) -> None:
     asyncio.run(run(kinds, schedule))
