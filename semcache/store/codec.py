@@ -8,11 +8,12 @@ Layout, numbers big-endian but for the vector; the head is not packed because th
     vector, packed meta + body + chunks
     blake2b-128 over everything before
 
-The vector is kept in float16 and set to unit length again when read: on unit vectors of 384
-dimensions this moves a cosine by 2e-5 at most in ten thousand pairs (tests/store/test_codec.py
-holds it below 1e-4), a hundredth of what int8 inference in the encoder moves it, and halves the
-largest part of an entry. Meta and texts are deflated with a dictionary of the protocol's own
-words when that makes them smaller.
+The vector is kept in float16 and set to unit length again when read, which halves the largest
+part of an entry. At 384 dimensions this moves the cosine of two near texts (0.98) by less than
+2e-5 and that of any two by less than 1e-4, or 5e-4 when four dimensions carry nearly all of the
+length: thresholds are stated in steps of 1e-2 (tests/store/test_codec.py holds these figures).
+Meta and texts are deflated with a dictionary of the protocol's own words when that makes them
+smaller.
 
 This module knows nothing of Redis, clocks or tenants' rights: the caller says whose bytes it
 asked for, and anything else is corrupt.
