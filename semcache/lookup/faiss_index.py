@@ -26,8 +26,8 @@ from semcache.lookup.partition import Partition
 from semcache.lookup.scan import WIDTH
 from semcache.lookup.worker import ScanThread
 
-INLINE_ROWS = 8192
-"""Up to here a search costs less than a hop to another thread and back (about 100 us)."""
+INLINE_ROWS = 4096
+"""Up to here a search (60 to 200 us) costs about as much as a hop to another thread and back."""
 
 GPU_ROWS = 50_000
 """From here a GPU copy is worth its memory: the CPU needs 0.3 ms, a GPU about a tenth."""

@@ -111,7 +111,7 @@ class Partition:
         width = max(width, 4 * k) + self.dead
         snapshot = self._snapshot(width) if mirrored else None
         if snapshot is None:
-            return lambda: self._named(scan.coded(parts, query, width), k)
+            return lambda: self._named(scan.coded(parts, query, wanted, width, max(width, scan.MOST)), k)
         proposer = snapshot
         return lambda: self._named(scan.rescored(parts, query, proposer.candidates(parts, query, width)), k)
 

@@ -4,13 +4,14 @@ Knows FAISS, rows and slots; nothing of entries, namespaces or threads. Everythi
 of the interpreter lock while FAISS counts.
 
 Above the flat size a scan has two stages: FAISS ranks sign bits by Hamming distance (48 bytes a
-vector instead of 1,536), then the best `width` rows are scored in full precision. Random
-hyperplane signs keep the order of angles (Charikar 2002, "Similarity estimation techniques from
-rounding algorithms"); what they lose near the cut is measured in scripts/bench/search.py.
+vector instead of 1,536), then the best rows are scored in full precision. Signs keep the order
+of angles roughly (Charikar 2002, "Similarity estimation techniques from rounding algorithms");
+what is lost near the cut is measured in scripts/bench/search.py.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import faiss
@@ -18,16 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.core import Vector
-from semcache.lookup.arena import Part, sign_code
+from semcache.lookup.arena import Codes, Part, sign_code
 
 Slots = NDArray[np.int64]
 Cosines = NDArray[np.float32]
 
 WIDTH = 128
-"""Rows rescored: 14 us for 128; 32 lose up to 0.6 % of the nearest where near-duplicates abound."""
+"""Rows rescored at least: 14 us. Enough for whatever is near (cosine 0.8 and up); see `MOST`."""
 
-_COUNTING_ROWS = 8192
-"""Below this FAISS's counting variant is faster than its heap (4 against 12 us of set-up)."""
+MOST = 1024
+"""Rows rescored at most, when signs cannot tell the best from the rest (dense clusters, far
+questions). FAISS's counting search finds 1,024 candidates nearly as fast as 128."""
+
+_DEVIATIONS = 3.0
 
 
 def flat(part: Part, query: Vector, k: int) -> tuple[Slots, Cosines]:
@@ -36,26 +40,50 @@ def flat(part: Part, query: Vector, k: int) -> tuple[Slots, Cosines]:
     return labels[0] + part.offset, cosines[0]
 
 
-def coded(parts: Sequence[Part], query: Vector, width: int) -> tuple[Slots, Cosines]:
-    """Rank sign bits, rescore the best `width`: (slots, cosines), best first, at most `width`."""
-    code = sign_code(query)[None]
+def coded(
+    parts: Sequence[Part], query: Vector, k: int, width: int = WIDTH, most: int = MOST
+) -> tuple[Slots, Cosines]:
+    """Rank sign bits, rescore the best: (slots, cosines), best first, `width` to `most` of them.
+
+    After `width` rows the k-th best cosine is known, and with it how many bits a row that beats
+    it may differ in; whatever lies within that reach is rescored, too.
+    """
+    slots, distances = _ranked(parts, sign_code(query)[None], max(width, most))
+    best, cosines = rescored(parts, query, slots[:width])
+    if len(slots) <= width:
+        return best, cosines
+    reach = _reach(float(cosines[min(k, width) - 1]), query.size)
+    within = min(int(np.searchsorted(distances, reach, side="right")), most)
+    if within <= width:
+        return best, cosines
+    more, more_cosines = rescored(parts, query, slots[width:within])
+    return _sorted(np.concatenate([best, more]), np.concatenate([cosines, more_cosines]))
+
+
+def _ranked(parts: Sequence[Part], code: Codes, most: int) -> tuple[Slots, NDArray[np.uint16]]:
+    """Give the candidates of all parts, nearest first, and the number of bits they differ in."""
     distances: list[NDArray[np.int32]] = []
     slots: list[Slots] = []
     for part in parts:
-        if part.codes is None:
-            continue
-        count = min(width, len(part.codes))
-        variant = "mc" if len(part.codes) < _COUNTING_ROWS else "hc"
-        distance, labels = faiss.knn_hamming(code, part.codes, count, variant=variant)
-        known = labels[0] >= 0
-        distances.append(distance[0][known])
-        slots.append(labels[0][known] + part.offset)
-    if not slots:
-        return np.empty(0, np.int64), np.empty(0, np.float32)
-    candidates = np.concatenate(slots)
-    if len(candidates) > width:
-        candidates = candidates[np.argpartition(np.concatenate(distances), width - 1)[:width]]
-    return rescored(parts, query, candidates)
+        if part.codes is not None:
+            distance, labels = faiss.knn_hamming(code, part.codes, min(most, len(part.codes)), variant="mc")
+            known = labels[0] >= 0
+            distances.append(distance[0][known])
+            slots.append(labels[0][known] + part.offset)
+    # 16 bits are sorted by counting, in linear time.
+    all_distances = np.concatenate(distances).astype(np.uint16)
+    order = np.argsort(all_distances, kind="stable")
+    return np.concatenate(slots)[order], all_distances[order]
+
+
+def _reach(cosine: float, bits: int) -> float:
+    """Give the bits in which a row at `cosine` will hardly ever differ more.
+
+    Each bit differs with probability angle / pi (Charikar 2002); three standard deviations above
+    that.
+    """
+    share = math.acos(max(-1.0, min(1.0, cosine))) / math.pi
+    return bits * share + _DEVIATIONS * math.sqrt(bits * share * (1.0 - share))
 
 
 def rescored(parts: Sequence[Part], query: Vector, candidates: Slots) -> tuple[Slots, Cosines]:
@@ -68,5 +96,9 @@ def rescored(parts: Sequence[Part], query: Vector, candidates: Slots) -> tuple[S
         stop = bounds[index + 1] if index + 1 < len(parts) else len(slots)
         if start < stop:
             cosines[start:stop] = part.rows[slots[start:stop] - part.offset] @ query
+    return _sorted(slots, cosines)
+
+
+def _sorted(slots: Slots, cosines: Cosines) -> tuple[Slots, Cosines]:
     order = np.argsort(-cosines, kind="stable")
     return slots[order], cosines[order]

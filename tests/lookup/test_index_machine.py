@@ -165,6 +165,6 @@ class MirroredMachine(IndexMachine):
 
 
 TestIndexMachine = IndexMachine.TestCase
-TestIndexMachine.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestIndexMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestMirroredMachine = MirroredMachine.TestCase
-TestMirroredMachine.settings = settings(max_examples=40, stateful_step_count=50, deadline=None)
+TestMirroredMachine.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
