@@ -111,8 +111,15 @@ def _hour(text: Text, i: int) -> Taken | None:
 
 
 def han(words: Sequence[str], i: int, end: int, hour: int) -> Taken | None:
-    """Read `点`, `点半`, `点20分` behind an hour that was read from tokens [i, end)."""
-    if words[end : end + 1] != ("点",) or hour > 24:
+    """Read `点`, `点半`, `点20分` behind an hour that was read from tokens [i, end).
+
+    `一点` is a little, `6点几` a decimal, `三点建议` a list: without digits, a part of the day or
+    a word of the clock must stand beside.
+    """
+    following = words[end + 1] if end + 1 < len(words) else ""
+    if words[end : end + 1] != ("点",) or hour > 24 or following == "几":
+        return None
+    if not (words[i].isdecimal() or _half_before(words, i) or following in ("半", "钟", "整")):
         return None
     minute, end = 0, end + 1
     if words[end : end + 1] == ("半",):

@@ -106,7 +106,8 @@ def _is_month(tokens: Sequence[Token], found: Found) -> bool:
     after = tokens[found.end].low if found.end < len(tokens) else ""
     if after in ("i", "we", "you", "it", "be", "not"):
         return False
-    return before in ("in", "of", "since", "until") or (token.raw[0].isupper() and not token.first)
+    named = token.low in ("may", "march") and token.raw[0].isupper() and not token.first
+    return named or before in ("in", "of", "since", "until")
 
 
 def conflict(one: Dates, other: Dates) -> bool:

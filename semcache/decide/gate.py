@@ -106,7 +106,7 @@ def _extract(text: str) -> Features:
             frozenset(seen.words),
             frozenset(order.stem(word) for word in seen.words),
         ),
-        names=names.of(seen, sentences.glosses(seen.tokens) | known, asides),
+        names=names.of(seen, frozenset(known), asides | sentences.glosses(seen.tokens)),
         kinds=kinds.members(found[kinds.FAMILY]),
         places=places.named(found[places.FAMILY]),
         formats=formats.wanted(found[formats.FAMILY]),

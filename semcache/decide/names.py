@@ -19,9 +19,13 @@ from semcache.decide.wordlist import split
 _MAX_SPAN = 120
 _MAX_PARTS = 24
 _ACRONYM = 6
+_MAX_LITERAL = 40
 _GENERIC = frozenset(split("error exception function method class module file command warning"))
 _ALIKE = 5
 _SPOKEN = {"c++": ("cplusplus", "cpp"), "c#": ("csharp",), "f#": ("fsharp",)}
+_FUNCTION_WORDS = frozenset(
+    split("a an the to of in on at for with and or is are do does can my your you how what why when")
+)
 _ORDINARY = frozenset(
     split(
         "i ok okay hi hello hey please thanks thank faq am pm a an the and or but no yes not mr mrs ms dr ii iii iv vs "
@@ -111,7 +115,10 @@ def _codes(head: str, known: set[str]) -> tuple[frozenset[tuple[str, ...]], froz
             literals.add(_squeeze().sub("", text.lower()))
         elif parts and "".join(parts) not in known:
             codes.add(parts)
-    return frozenset(codes), frozenset(literals - {""})
+    # What is longer is quoted speech, not a thing by its name.
+    return frozenset(codes), frozenset(
+        text for text in literals if 0 < len(text) <= _MAX_LITERAL or text.startswith("http")
+    )
 
 
 @lru_cache(maxsize=1)
@@ -124,12 +131,13 @@ def _is_titled(tokens: tuple[Token, ...]) -> bool:
     words = [
         token for token in tokens if token.raw[0].isalpha() and not is_han(token.raw) and len(token.raw) > 2
     ]
-    headline = sum(
-        1 for token in words if token.raw[0].isupper() and not token.raw.isupper() and not token.first
-    )
+    inner = [
+        token for token in tokens if not token.first and token.raw[0].isupper() and not token.raw.isupper()
+    ]
     small = any(token.raw[0].islower() and len(token.raw) > 3 for token in words)
     shouting = sum(1 for token in words if token.raw.isupper() and len(token.raw) > 3)
-    return (headline > 2 and not small) or (len(words) > 2 and shouting * 2 > len(words))
+    headline = not small and (len(inner) > 3 or any(token.low in _FUNCTION_WORDS for token in inner))
+    return (headline and len(words) > 2) or (len(words) > 2 and shouting * 2 > len(words))
 
 
 def _capitals(tokens: tuple[Token, ...], skipped: frozenset[int]) -> frozenset[tuple[str, ...]]:

@@ -37,7 +37,7 @@ do not know|can not remember|can not seem to|can not tell|can not decide|can not
 can not recall|can not figure|can not find out|do not mind|do not worry|does not matter|can not wait|do not get|not really sure
 no doubt|no rush|no hurry|no offense|no offence|no pressure|not urgent|nothing urgent|not a rush|do not want to bother|do not mean to|would not mind|no need to rush|not a native|not an expert|not a lawyer|not a doctor|not tech savvy|not very technical|not good with|not just|not merely|nothing but|not quite sure|do not really know|do not hesitate|if you do not mind|problem set
 have no idea|have no clue|no clue|never mind|nevertheless|nonetheless|lost and found|can not seem to remember|not familiar
-难道不|难道没|无精打采|不插电|非凡|模糊不清|不清|不过|不同|不错|不仅|不但|不管|不论|不妨|不断|不锈钢|不动产|差不多|对不起|不好意思|不客气|不久|不止|不如|不得了|了不起
+难道不|难道没|无精打采|不插电|非凡|模糊不清|不清|后天性|先天|不过|不同|不错|不仅|不但|不管|不论|不妨|不断|不锈钢|不动产|差不多|对不起|不好意思|不客气|不久|不止|不如|不得了|了不起
 不知道|不清楚|不懂|不太懂|不明白|不记得|不确定|不太清楚|不太会|我不会|要不|来不及|不由|不禁|不愧|不然|不等式|不良反应|不孕|不育|不孕不育
 未来|未婚|未成年|未必|区别|分别|特别|级别|类别|性别|别人|别的|个别|识别|告别|鉴别|辨别|别墅|离别|国别|派别|送别|别克
 非常|非洲|是非|非得|无论|无线|无锡|无聊|无人机|无花果|无限|无所谓|无创|是否|能否|可否|会否|与否|有无|有没有|是不是|能不能|会不会

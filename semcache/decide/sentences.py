@@ -33,21 +33,23 @@ def asides(tokens: Sequence[Token]) -> frozenset[int]:
     """Give the places of the tokens in sentences that do not ask, when another sentence does."""
     spans = list(_spans(tokens))
     clauses = [[token.low for token in tokens[start:end]] for start, end in spans]
-    asking = [_asks(words) or not _tells(words) for words in clauses]
-    if all(asking) or not any(asking):
+    asking = [_asks(words) for words in clauses]
+    if not any(asking):
         return frozenset()
+    told = [_tells(words) and not asks for words, asks in zip(clauses, asking, strict=True)]
     return frozenset(
-        i for (start, end), asks in zip(spans, asking, strict=True) if not asks for i in range(start, end)
+        i for (start, end), tells in zip(spans, told, strict=True) if tells for i in range(start, end)
     )
 
 
 def glosses(tokens: Sequence[Token]) -> frozenset[int]:
-    """Give the places of the tokens in parentheses: a second name for what stands before them."""
+    """Give the places of the tokens in parentheses and of the word before them: two names of one thing."""
     inside, places = False, set()
     for i, token in enumerate(tokens):
         for mark in token.gap:
             if mark in "()":
                 inside = mark == "("
+                places |= {i - 1} if inside else set()
         if inside:
             places.add(i)
     return frozenset(places)
