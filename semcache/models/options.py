@@ -23,12 +23,14 @@ class Options:
         wheels: folder to take the wheels from instead of the package index (no network).
         pip: command that runs pip; the running interpreter's own, so the user's pip settings hold.
         convert: command that converts; gets the converter's name, source and target folder.
+
+    Both run with -P: a file `pip.py` in the current directory must not become code.
     """
 
     cache: Path | None = None
     wheels: Path | None = None
-    pip: tuple[str, ...] = (sys.executable, "-m", "pip")
-    convert: tuple[str, ...] = (sys.executable, "-m", "semcache.models.convert")
+    pip: tuple[str, ...] = (sys.executable, "-P", "-m", "pip")
+    convert: tuple[str, ...] = (sys.executable, "-P", "-m", "semcache.models.convert")
 
 
 def user_cache(environ: Mapping[str, str]) -> Path | None:

@@ -199,4 +199,4 @@ def _layer(
 
 def _pack(nibbles: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Two neighbours a byte, the first in the low half: uint8 [rows, blocks, 16]."""
-    return np.bitwise_or(nibbles[..., 0::2], nibbles[..., 1::2] << 4, dtype=np.uint8)
+    return nibbles[..., 0::2] | (nibbles[..., 1::2] << np.uint8(4))

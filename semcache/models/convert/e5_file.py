@@ -51,6 +51,8 @@ class E5File:
     """An open file: sizes, vocabulary, and tensors on demand."""
 
     def __init__(self, path: Path) -> None:
+        if path.stat().st_size < len(_MAGIC):
+            raise ModelError(_DAMAGED)
         self._data = np.memmap(path, dtype=np.uint8, mode="r")
         self._position = len(_MAGIC) + 4  # magic, version
         if bytes(self._data[: len(_MAGIC)]) != _MAGIC:
@@ -58,7 +60,7 @@ class E5File:
         hidden, layers, heads, inner, vocabulary, positions, types = self._take("7i")
         (epsilon,) = self._take("f")
         block, pieces = self._take("2i")
-        if block != _BLOCK or types < 1:
+        if block != _BLOCK or min(hidden, layers, heads, inner, vocabulary, positions, pieces, types) < 1:
             raise ModelError("the packed e5 file is of an unknown variant")
         self.shape = BertShape(vocabulary, hidden, layers, heads, inner, positions, epsilon)
         self.special = SpecialIds(*self._special())

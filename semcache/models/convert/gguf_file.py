@@ -9,6 +9,7 @@ Does NOT know: what the keys and tensors mean.
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from collections.abc import Mapping
@@ -95,6 +96,8 @@ class GgufFile:
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as stream:
+            if not path.stat().st_size:
+                raise ModelError("the GGUF file is empty; fetch it again")
             self._data = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         cursor = _Cursor(self._data)
         if bytes(cursor.take(4)) != _MAGIC or cursor.number("I") not in _VERSIONS:
@@ -105,8 +108,20 @@ class GgufFile:
             key = cursor.string()
             self.fields[key] = cursor.value(cursor.number("I"))
         self._tensors = dict(_read_info(cursor) for _ in range(tensors))
-        alignment = int(str(self.fields.get("general.alignment", _DEFAULT_ALIGNMENT)))
+        alignment = self.fields.get("general.alignment", _DEFAULT_ALIGNMENT)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise ModelError("the GGUF file is damaged (alignment)")
         self._base = -(-cursor.position // alignment) * alignment
+
+    def field(self, key: str) -> Any:
+        """Give a metadata value.
+
+        Raises:
+            ModelError: the file has no such key.
+        """
+        if key not in self.fields:
+            raise ModelError(f"the GGUF file has no {key}")
+        return self.fields[key]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,7 +142,7 @@ class GgufFile:
         except ValueError:
             raise ModelError(f"the GGUF file holds an unknown block format ({info.kind})") from None
         block, block_bytes = gguf.GGML_QUANT_SIZES[kind]
-        rows, width = int(np.prod(info.shape[:-1])), info.shape[-1] // block * block_bytes
+        rows, width = math.prod(info.shape[:-1]), info.shape[-1] // block * block_bytes
         start = self._base + info.offset
         if start + rows * width > len(self._data):
             raise ModelError("the GGUF file is cut short or damaged; fetch it again")

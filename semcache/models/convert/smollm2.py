@@ -73,7 +73,7 @@ def _require(file: GgufFile, key: str, value: str) -> None:
 
 
 def _config(file: GgufFile) -> dict[str, Any]:
-    field: Callable[[str], Any] = file.fields.__getitem__
+    field = file.field
     hidden, heads = field("llama.embedding_length"), field("llama.attention.head_count")
     theta = field("llama.rope.freq_base")
     return {
@@ -141,9 +141,9 @@ def _uninterleave(rows: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
 
 
 def _write_tokenizer(file: GgufFile, target: Path) -> None:
-    tokens: Any = file.fields["tokenizer.ggml.tokens"]
-    types: Any = file.fields["tokenizer.ggml.token_type"]
-    merges: Any = file.fields["tokenizer.ggml.merges"]
+    tokens: Any = file.field("tokenizer.ggml.tokens")
+    types: Any = file.field("tokenizer.ggml.token_type")
+    merges: Any = file.field("tokenizer.ggml.merges")
     tokenizer = Tokenizer(
         models.BPE(
             vocab={token: index for index, token in enumerate(tokens)},
@@ -163,7 +163,7 @@ def _write_tokenizer(file: GgufFile, target: Path) -> None:
     tokenizer.save(str(target / "tokenizer.json"), pretty=False)
 
     def special(name: str) -> str:
-        index: Any = file.fields[f"tokenizer.ggml.{name}_token_id"]
+        index: Any = file.field(f"tokenizer.ggml.{name}_token_id")
         return str(tokens[index])
 
     _write_json(
@@ -176,8 +176,8 @@ def _write_tokenizer(file: GgufFile, target: Path) -> None:
             "pad_token": special("padding"),
             "add_bos_token": False,
             "clean_up_tokenization_spaces": False,
-            "model_max_length": file.fields["llama.context_length"],
-            "chat_template": file.fields["tokenizer.chat_template"],
+            "model_max_length": file.field("llama.context_length"),
+            "chat_template": file.field("tokenizer.chat_template"),
         },
     )
 
