@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from semcache.answer.limits import Limits
@@ -436,6 +437,31 @@ async def test_closing_a_reply_early_hangs_up_on_the_upstream_at_once() -> None:
         await eventually(lambda: not server.open_connections)
 
 
+async def test_a_peer_that_takes_nothing_cannot_keep_the_socket() -> None:
+    async def deaf(exchange: fake.Exchange) -> None:
+        exchange.reader._transport.pause_reading()  # type: ignore[attr-defined]  # no public way to be deaf
+        await exchange.head(200, [("transfer-encoding", "chunked")])
+        await asyncio.sleep(30)
+
+    async with UpstreamServer(fake.Early(deaf)) as server, client(server.url, Limits()) as upstream:
+
+        def sockets() -> int:
+            found = psutil.Process().net_connections("tcp")
+            return sum(bool(c.raddr) and c.raddr.port == server.port for c in found)
+
+        reply = await upstream.open(post(bytes(30_000_000)))
+        assert sockets() == 1
+        await reply.aclose()
+        await eventually(lambda: not sockets())
+
+
+async def test_the_idle_deadline_begins_with_the_head() -> None:
+    limits = Limits(head=30, idle=0.2)
+    async with UpstreamServer(fake.stall(b"")) as server, client(server.url, limits) as upstream:
+        async with asyncio.timeout(2):
+            assert await failure(upstream) == (504, "upstream_timeout")
+
+
 async def test_a_caller_that_is_cancelled_hangs_up_too() -> None:
     async with UpstreamServer(fake.stall()) as server, client(server.url, Limits()) as upstream:
         call = asyncio.create_task(fetch(upstream, post()))
@@ -459,7 +485,7 @@ async def test_an_engine_on_a_unix_socket(tmp_path: Path) -> None:
     path = tmp_path / "engine.sock"
     async with UpstreamServer(fake.chat_json("hi"), uds=path) as server, client(f"unix:{path}") as upstream:
         assert (await fetch(upstream, post()))[0] == 200
-    assert server.requests[0].target == "/v1/chat/completions"
+    assert server.requests[0].target == "/chat/completions"
 
 
 async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
