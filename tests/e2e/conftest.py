@@ -42,3 +42,5 @@ def counted(request: pytest.FixtureRequest) -> None:
         server: UpstreamServer = request.getfixturevalue("upstream")
         server.requests.clear()
         server.script = ByRequest(answering)
+    if "proxy" in request.fixturenames:
+        request.getfixturevalue("proxy").namespace = request.node.name.encode("ascii", "replace").decode()[:200]

@@ -57,6 +57,9 @@ class Proxy:
     process: subprocess.Popen[str] | None = None
     stderr: list[str] = field(default_factory=list)
     stdout: list[str] = field(default_factory=list)
+    readers: list[threading.Thread] = field(default_factory=list)
+    namespace: str = ""
+    """Sent with every question, so that tests that share a proxy do not share answers."""
 
     def start(self, patience: float = 90.0) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
@@ -74,8 +77,12 @@ class Proxy:
             text=True,
         )
         ready = threading.Event()
-        threading.Thread(target=self._read_errors, args=(ready,), daemon=True).start()
-        threading.Thread(target=self._read_lines, daemon=True).start()
+        self.readers = [
+            threading.Thread(target=self._read_errors, args=(ready,), daemon=True),
+            threading.Thread(target=self._read_lines, daemon=True),
+        ]
+        for reader in self.readers:
+            reader.start()
         if not ready.wait(patience):
             self.kill()
             raise AssertionError("the proxy did not get ready:\n" + "".join(self.stderr))
@@ -84,17 +91,19 @@ class Proxy:
 
     def _read_errors(self, ready: threading.Event) -> None:
         assert self.process is not None and self.process.stderr is not None
-        for line in self.process.stderr:
-            self.stderr.append(line)
-            if found := _READY.search(line):
-                self.url = found[1]
-                ready.set()
+        with self.process.stderr as stream:
+            for line in stream:
+                self.stderr.append(line)
+                if found := _READY.search(line):
+                    self.url = found[1]
+                    ready.set()
         ready.set()
 
     def _read_lines(self) -> None:
         assert self.process is not None and self.process.stdout is not None
-        for line in self.process.stdout:
-            self.stdout.append(line)
+        with self.process.stdout as stream:
+            for line in stream:
+                self.stdout.append(line)
 
     def stop(self, number: signal.Signals = signal.SIGTERM, patience: float = 30.0) -> int:
         assert self.process is not None
@@ -119,8 +128,11 @@ class Proxy:
 
     # -- asking -------------------------------------------------------------------------
 
-    def client(self, key: str = "", **options: Any) -> openai.OpenAI:
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, **options)
+    def client(self, key: str = "sk-test", **options: Any) -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, default_headers=self._own(), **options)
+
+    def _own(self) -> dict[str, str]:
+        return {"semcache-namespace": self.namespace} if self.namespace else {}
 
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
@@ -135,7 +147,8 @@ class Proxy:
     def chat(self, question: str | list[Any], headers: dict[str, str] | None = None, **fields: Any) -> Reply:
         messages = question if isinstance(question, list) else [{"role": "user", "content": question}]
         body = json.dumps({"model": "m", "messages": messages, **fields}).encode()
-        return self.request("POST", "/v1/chat/completions", body, {"content-type": "application/json", **(headers or {})})
+        sent = {"content-type": "application/json", **self._own(), **(headers or {})}
+        return self.request("POST", "/v1/chat/completions", body, sent)
 
     def outcome(self, question: str | list[Any], headers: dict[str, str] | None = None, **fields: Any) -> str:
         return self.chat(question, headers, **fields).headers["semcache-outcome"]
@@ -181,3 +194,5 @@ def running(data: Path, *arguments: str, **environment: str) -> Iterator[Proxy]:
             except subprocess.TimeoutExpired:
                 proxy.kill()
                 raise
+        for reader in proxy.readers:
+            reader.join(10)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.running import Proxy
 from tests.fakes.upstream_server import (
+    JSON_TYPE,
     UpstreamServer,
     chat_body,
     chat_chunks,
@@ -18,6 +19,7 @@ from tests.fakes.upstream_server import (
     cut,
     error_reply,
     json_reply,
+    reply,
     sse_bytes,
     stream,
 )
@@ -126,10 +128,8 @@ def test_upstream_errors_pass_byte_for_byte_and_are_not_stored(
     proxy: Proxy, upstream: UpstreamServer, status: int
 ) -> None:
     body = b'{"error": {"message": "no  way",  "type": "x", "param": null, "code": "c"}}'
-    from tests.fakes.upstream_server import JSON_TYPE, reply
-
     question = f"Fail with {status}"
-    upstream.script = [reply(status, body, headers=[JSON_TYPE, ("x-vendor", "v")]), chat_json("fine")]
+    upstream.script = [reply(body, status=status, headers=[JSON_TYPE, ("x-vendor", "v")]), chat_json("fine")]
     failed = proxy.chat(question)
     assert (failed.status, failed.body) == (status, body)
     assert failed.headers["x-vendor"] == "v"
@@ -167,7 +167,7 @@ def test_a_cut_answer_is_an_error_and_is_never_stored(
         with pytest.raises(openai.APIError):
             list(proxy.client(max_retries=0).chat.completions.create(model="m", messages=ask(question), stream=True))
     else:
-        upstream.script = [cut(json.dumps(chat_body("half")).encode()[:40]), chat_json("whole")]
+        upstream.script = [cut(json.dumps(chat_body("half")).encode()[:40], headers=[JSON_TYPE]), chat_json("whole")]
         assert proxy.chat(question).status == 502
     assert proxy.outcome(question, stream=streaming) == "miss"
     assert proxy.outcome(question, stream=streaming) == "exact"

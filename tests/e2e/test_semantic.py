@@ -76,8 +76,10 @@ def test_the_history_must_be_equal(proxy: Proxy) -> None:
 def test_a_stricter_domain_and_a_stricter_client(proxy: Proxy) -> None:
     proxy.chat("What helps against a cold in winter?")
     asked = "What would help against a cold in winter?"
-    assert proxy.outcome(asked, {"semcache-threshold": "1.0"}) == "miss"
-    assert proxy.outcome(asked, {"semcache-mode": "exact"}) == "miss"
+    unkept = {"cache-control": "no-store"}
+    assert proxy.outcome(asked, {"semcache-threshold": "1.0", **unkept}) == "miss"
+    assert proxy.outcome(asked, {"semcache-mode": "exact", **unkept}) == "miss"
+    assert proxy.outcome(asked) == "semantic"
     unknown = proxy.chat(asked, {"semcache-domain": "astrology"})
     assert unknown.status == 400
     assert unknown.json()["error"]["param"]
