@@ -1,8 +1,9 @@
 """Where the vectors of one partition lie: one copy, dense, in chunks that never move.
 
-Slots are 0..n-1 without gaps. The first chunk grows by copying while it is small; after that
-new chunks are added, so that no append ever copies more than 1.5 MB and a running scan keeps
-valid views. Knows nothing of entries, threads or searching.
+Slots are 0..n-1 without gaps. The first chunk of rows grows by copying while it is small; after
+that new chunks are added. The codes are one array, so that a scan is a single call; it doubles by
+copying (5 ms at a million), and a running scan keeps the old one. Knows nothing of entries,
+threads or searching.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FLAT_ROWS = 1024
 """Up to here an exact scan of the floats costs as much as codes and rescoring (40 us)."""
 
 CHUNK_ROWS = 32768
-"""Largest chunk: 50 MB of 384 floats, 1.5 MB of codes; a million vectors are 36 calls of FAISS."""
+"""Largest chunk of rows: 50 MB of 384 floats; a million vectors lie in 36."""
 
 _GROWTH = 1.25
 """Of the first chunk; an average waste of an eighth, where doubling wastes a third."""
@@ -30,14 +31,10 @@ _GROWTH = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A chunk as a scan sees it: `rows` float32 [n, d], `codes` uint8 [n, ceil(d/8)] or None.
-
-    `offset` is the slot of the first row.
-    """
+    """A chunk of rows, float32 [n, d]; `offset` is the slot of the first."""
 
     offset: int
     rows: NDArray[np.float32]
-    codes: Codes | None
 
 
 def sign_code(vectors: NDArray[np.float32]) -> Codes:
@@ -55,7 +52,7 @@ class Arena:
         self.flat_rows = flat_rows
         self.size = 0
         self._rows: list[NDArray[np.float32]] = []
-        self._codes: list[Codes] | None = None
+        self._codes: Codes | None = None
         self._offsets: list[int] = []
 
     @property
@@ -66,8 +63,7 @@ class Arena:
     @property
     def nbytes(self) -> int:
         """Bytes reserved for rows and codes (untouched pages of a new chunk count, too)."""
-        codes = self._codes or []
-        return sum(rows.nbytes for rows in self._rows) + sum(code.nbytes for code in codes)
+        return sum(rows.nbytes for rows in self._rows) + (0 if self._codes is None else self._codes.nbytes)
 
     def append(self, vector: Vector) -> int:
         """Put a row at the end and give its slot. Never touches a row that exists."""
@@ -77,7 +73,9 @@ class Arena:
         chunk, row = self._locate(slot)
         self._rows[chunk][row] = vector
         if self._codes is not None:
-            self._codes[chunk][row] = sign_code(vector)
+            if slot == len(self._codes):
+                self._resize_codes(2 * slot)
+            self._codes[slot] = sign_code(vector)
         self.size += 1
         return slot
 
@@ -98,7 +96,7 @@ class Arena:
             last_chunk, last_row = self._locate(last)
             self._rows[chunk][row] = self._rows[last_chunk][last_row]
             if self._codes is not None:
-                self._codes[chunk][row] = self._codes[last_chunk][last_row]
+                self._codes[slot] = self._codes[last]
         self.size = last
         self._shrink()
 
@@ -108,9 +106,12 @@ class Arena:
         for chunk, offset in enumerate(self._offsets):
             used = min(self.size - offset, len(self._rows[chunk]))
             if used > 0:
-                codes = None if self._codes is None else self._codes[chunk][:used]
-                found.append(Part(offset, self._rows[chunk][:used], codes))
+                found.append(Part(offset, self._rows[chunk][:used]))
         return found
+
+    def codes(self) -> Codes | None:
+        """Give a view of all codes, uint8 [n, ceil(d/8)], as valid as `parts`; None while flat."""
+        return None if self._codes is None else self._codes[: self.size]
 
     def _capacity(self) -> int:
         return self._offsets[-1] + len(self._rows[-1]) if self._offsets else 0
@@ -125,14 +126,15 @@ class Arena:
             self._resize_first(min(self.flat_rows, int(capacity * _GROWTH) + 1))
             return
         if self._codes is None:
-            self._codes = [sign_code(self._rows[0])]
-        rows = min(capacity, CHUNK_ROWS)
-        self._rows.append(np.empty((rows, self.dimension), dtype=np.float32))
-        self._codes.append(np.empty((rows, self._code_bytes()), dtype=np.uint8))
+            self._codes = sign_code(self._rows[0])
+        self._rows.append(np.empty((min(capacity, CHUNK_ROWS), self.dimension), dtype=np.float32))
         self._offsets.append(capacity)
 
-    def _code_bytes(self) -> int:
-        return (self.dimension + 7) // 8
+    def _resize_codes(self, capacity: int) -> None:
+        if self._codes is not None:
+            codes = np.empty((capacity, self._codes.shape[1]), dtype=np.uint8)
+            codes[: self.size] = self._codes[: self.size]
+            self._codes = codes
 
     def _resize_first(self, capacity: int) -> None:
         rows = np.empty((capacity, self.dimension), dtype=np.float32)
@@ -150,8 +152,8 @@ class Arena:
         if len(self._rows) > 1 and self.size <= self._offsets[-1] - len(self._rows[-2]) // 2:
             self._rows.pop()
             self._offsets.pop()
-            if self._codes is not None:
-                self._codes.pop()
+        if self._codes is not None and self.size * 4 < len(self._codes):
+            self._resize_codes(self.size * 2)
         if len(self._rows) == 1 and self.size * 4 < len(self._rows[0]):
             self._resize_first(self.size * 2)
             self._codes = None

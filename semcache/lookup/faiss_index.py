@@ -23,11 +23,12 @@ from semcache.lookup.arena import FLAT_ROWS, sign_code
 from semcache.lookup.gate import checked
 from semcache.lookup.mirror import Mirror, NewIndex
 from semcache.lookup.partition import Partition
-from semcache.lookup.scan import WIDTH
-from semcache.lookup.worker import ScanThread
+from semcache.lookup.scan import WIDTH, Ranked
+from semcache.lookup.worker import Errand, ScanThread
 
-INLINE_ROWS = 4096
-"""Up to here a search (60 to 200 us) costs about as much as a hop to another thread and back."""
+INLINE_ROWS = 32_768
+"""Up to here a search (60 to 300 us) holds the loop for less than a busy loop makes a thread wait
+for the interpreter lock (up to 5 ms each time the thread wants it back)."""
 
 GPU_ROWS = 50_000
 """From here a GPU copy is worth its memory: the CPU needs 0.3 ms, a GPU about a tenth."""
@@ -96,13 +97,12 @@ class FaissIndex:
             return []
         try:
             if len(partition) <= self._tuning.inline_rows:
-                return partition.plan(query, k, self._tuning.width)()
-            found = await self._scan(partition, query, k)
+                return partition.search(query, k, self._tuning.width)
+            return await self._scan(partition, query, k)
         except MemoryError as error:
             raise VectorIndexError("no memory for a search", kind="memory") from error
         except RuntimeError as error:
             raise VectorIndexError("FAISS failed") from error
-        return self._as_of_now(partition, query, found)
 
     async def add(self, namespace: Namespace, entry_id: EntryId, embedding: Embedding) -> None:
         """Add or replace the vector of an entry. Idempotent.
@@ -215,17 +215,6 @@ class FaissIndex:
             and np.array_equal(partition.arena.row(place & _SLOT_MASK), vector)
         )
 
-    def _as_of_now(self, partition: Partition, query: Vector, found: list[Neighbour]) -> list[Neighbour]:
-        # While the scan ran, entries may have been removed, replaced or moved elsewhere. Scoring
-        # the few that are given from their present rows (10 us) leaves no such case to think of.
-        present: list[Neighbour] = []
-        for near in found:
-            place = self._places.get(near.entry_id)
-            if place is not None and place >> _SLOT_BITS == partition.number:
-                cosine = float(partition.arena.row(place & _SLOT_MASK) @ query)
-                present.append(Neighbour(near.entry_id, max(-1.0, min(1.0, cosine))))
-        return sorted(present, key=lambda near: -near.cosine)
-
     async def _scan(self, partition: Partition, query: Vector, k: int) -> list[Neighbour]:
         self._mirror(partition)
         try:
@@ -241,18 +230,27 @@ class FaissIndex:
             return await self._on_worker(partition, query, k)
 
     async def _on_worker(self, partition: Partition, query: Vector, k: int) -> list[Neighbour]:
-        def prepare() -> Callable[[], list[Neighbour]]:
+        def begin() -> Callable[[], Ranked]:
+            proposal = partition.proposal(query, k, self._tuning.width, mirrored=True)
             partition.frozen = True
-            return partition.plan(query, k, self._tuning.width, mirrored=True)
+            return proposal
 
-        return await self._worker.run(prepare, lambda: self._thaw(partition))
+        def end(ranked: Ranked) -> list[Neighbour]:
+            if not self._is_open(partition):
+                return []
+            return partition.conclude(query, k, self._tuning.width, ranked)
+
+        return await self._worker.run(Errand(begin, end, lambda: self._thaw(partition)))
 
     def _thaw(self, partition: Partition) -> None:
-        if self._partitions.get(partition.number) is not partition:
-            # Emptied or cleared during the scan: nothing points there any more.
+        if not self._is_open(partition):
             return
         for entry_id, slot in partition.thaw():
             self._places[entry_id] = partition.number << _SLOT_BITS | slot
+
+    def _is_open(self, partition: Partition) -> bool:
+        """Tell whether anything points there still; it may have been emptied or cleared during a scan."""
+        return self._partitions.get(partition.number) is partition
 
     def _mirror(self, partition: Partition) -> None:
         arena = partition.arena
@@ -273,9 +271,10 @@ class FaissIndex:
                 raise AssertionError(f"partition {number} is not where it should be")
             if partition.slots() != partition.arena.size or not len(partition):
                 raise AssertionError(f"partition {number} is empty or out of step with its rows")
-            for part in partition.arena.parts():
-                if part.codes is not None and not np.array_equal(part.codes, sign_code(part.rows)):
-                    raise AssertionError(f"partition {number} has codes of other rows")
+            codes = partition.arena.codes()
+            rows = np.concatenate([part.rows for part in partition.arena.parts()])
+            if codes is not None and not np.array_equal(codes, sign_code(rows)):
+                raise AssertionError(f"partition {number} has codes of other rows")
             live += len(partition)
         for entry_id, place in self._places.items():
             if self._partitions[place >> _SLOT_BITS].id_at(place & _SLOT_MASK) != entry_id:

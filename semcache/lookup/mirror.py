@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from semcache.core import Vector
 from semcache.lookup.arena import Part
-from semcache.lookup.scan import Slots
+from semcache.lookup.scan import Ranked, Slots
 
 MAX_GPU_K = 2048
 """The longest list a GPU search gives (FAISS's own limit)."""
@@ -122,9 +122,9 @@ class Snapshot:
         self.dirty = dirty
         self.copied = False
 
-    def candidates(self, parts: Sequence[Part], query: Vector, width: int) -> Slots:
-        """Bring the copy up to date and give up to `width` candidate slots."""
+    def candidates(self, parts: Sequence[Part], query: Vector, width: int) -> Ranked:
+        """Bring the copy up to date and give up to `width` candidates."""
         if len(self.dirty) or self._mirror.is_empty:
             self._mirror.copy(parts, self.dirty, self._rows)
         self.copied = True
-        return self._mirror.search(query, width, self._rows)
+        return Ranked(self._mirror.search(query, width, self._rows))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from semcache.core import EncoderId, EntryId, Namespace, Neighbour, Vector
 from semcache.lookup import scan
 from semcache.lookup.arena import Arena
@@ -94,26 +96,47 @@ class Partition:
             self.mirror.touch(slot)
         return moved
 
-    def plan(
-        self, query: Vector, k: int, width: int, *, mirrored: bool = False
-    ) -> Callable[[], list[Neighbour]]:
-        """Prepare a search for the k best; the result may run on another thread while frozen.
-
-        It holds views, so it sees the rows as they were when it was made. With `mirrored` the
-        GPU copy proposes, if there is one; then the partition must be frozen.
-        """
-        parts = self.arena.parts()
-        k = min(k, len(self))
-        wanted = k + self.dead
+    def search(self, query: Vector, k: int, width: int) -> list[Neighbour]:
+        """Find the k best here and now."""
         if not self.arena.is_coded:
-            return lambda: self._named(scan.flat(parts[0], query, wanted), k)
-        # Four times k: a long list needs a wider net for the same recall at its end.
-        width = max(width, 4 * k) + self.dead
+            wanted = min(k, len(self)) + self.dead
+            return self._named(scan.flat(self.arena.parts()[0], query, wanted), k)
+        return self.conclude(query, k, width, self.proposal(query, k, width)())
+
+    def proposal(
+        self, query: Vector, k: int, width: int, *, mirrored: bool = False
+    ) -> Callable[[], scan.Ranked]:
+        """Prepare a scan for candidates; it may run on another thread while this is frozen.
+
+        With `mirrored` the GPU copy proposes, if there is one; then this must be frozen.
+        """
+        codes = self.arena.codes()
+        if codes is None:
+            # It has shrunk since: everything is a candidate.
+            everything = scan.Ranked(np.arange(self.arena.size))
+            return lambda: everything
+        width = self._width(k, width)
         snapshot = self._snapshot(width) if mirrored else None
         if snapshot is None:
-            return lambda: self._named(scan.coded(parts, query, wanted, width, max(width, scan.MOST)), k)
-        proposer = snapshot
-        return lambda: self._named(scan.rescored(parts, query, proposer.candidates(parts, query, width)), k)
+            return lambda: scan.ranked(codes, query, max(width, scan.MOST + self.dead))
+        parts = self.arena.parts()
+        return lambda: snapshot.candidates(parts, query, width)
+
+    def conclude(self, query: Vector, k: int, width: int, ranked: scan.Ranked) -> list[Neighbour]:
+        """Score what a scan proposed, from the rows as they are now, and name the k best."""
+        if self._dead:
+            ranked = self._alive(ranked)
+        k = min(k, len(self))
+        return self._named(scan.rescored(self.arena.parts(), query, ranked, k, self._width(k, width)), k)
+
+    def _width(self, k: int, width: int) -> int:
+        # Four times k: a long list needs a wider net for the same recall at its end.
+        return max(width, 4 * min(k, len(self))) + self.dead
+
+    def _alive(self, ranked: scan.Ranked) -> scan.Ranked:
+        keep = np.array([self._ids[slot] is not None for slot in ranked.slots.tolist()], np.bool_)
+        distances = None if ranked.distances is None else ranked.distances[keep]
+        return scan.Ranked(ranked.slots[keep], distances)
 
     def _snapshot(self, width: int) -> Snapshot | None:
         if self.mirror is None or width > MAX_WIDTH:

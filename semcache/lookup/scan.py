@@ -1,7 +1,6 @@
 """The searches themselves: pure functions over the parts of an arena.
 
-Knows FAISS, rows and slots; nothing of entries, namespaces or threads. Everything here lets go
-of the interpreter lock while FAISS counts.
+Knows FAISS, rows and slots; nothing of entries, namespaces or threads.
 
 Above the flat size a scan has two stages: FAISS ranks sign bits by Hamming distance (48 bytes a
 vector instead of 1,536), then the best rows are scored in full precision. Signs keep the order
@@ -13,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import faiss
 import numpy as np
@@ -23,6 +23,15 @@ from semcache.lookup.arena import Codes, Part, sign_code
 
 Slots = NDArray[np.int64]
 Cosines = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Candidates: slots int64 [n], and the bits each differs in, int32 [n], where that is known."""
+
+    slots: Slots
+    distances: NDArray[np.int32] | None = None
+
 
 WIDTH = 128
 """Rows rescored at least: 14 us. Enough for whatever is near (cosine 0.8 and up); see `MOST`."""
@@ -40,40 +49,34 @@ def flat(part: Part, query: Vector, k: int) -> tuple[Slots, Cosines]:
     return labels[0] + part.offset, cosines[0]
 
 
-def coded(
-    parts: Sequence[Part], query: Vector, k: int, width: int = WIDTH, most: int = MOST
+def ranked(codes: Codes, query: Vector, most: int) -> Ranked:
+    """Rank sign bits: the `most` candidates. One call, so that a thread gives the lock up once."""
+    distances, labels = faiss.knn_hamming(sign_code(query)[None], codes, min(most, len(codes)), variant="mc")
+    known = labels[0] >= 0
+    return Ranked(labels[0][known], distances[0][known])
+
+
+def rescored(
+    parts: Sequence[Part], query: Vector, candidates: Ranked, k: int, width: int = WIDTH
 ) -> tuple[Slots, Cosines]:
-    """Rank sign bits, rescore the best: (slots, cosines), best first, `width` to `most` of them.
+    """Rescore the best candidates in full precision: (slots, cosines), best first.
 
     After `width` rows the k-th best cosine is known, and with it how many bits a row that beats
-    it may differ in; whatever lies within that reach is rescored, too.
+    it may differ in; whatever lies within that reach is rescored, too. Candidates without
+    distances are rescored all.
     """
-    slots, distances = _ranked(parts, sign_code(query)[None], max(width, most))
-    best, cosines = rescored(parts, query, slots[:width])
-    if len(slots) <= width:
-        return best, cosines
-    reach = _reach(float(cosines[min(k, width) - 1]), query.size)
-    within = min(int(np.searchsorted(distances, reach, side="right")), most)
-    if within <= width:
-        return best, cosines
-    more, more_cosines = rescored(parts, query, slots[width:within])
-    return _sorted(np.concatenate([best, more]), np.concatenate([cosines, more_cosines]))
-
-
-def _ranked(parts: Sequence[Part], code: Codes, most: int) -> tuple[Slots, NDArray[np.uint16]]:
-    """Give the candidates of all parts, nearest first, and the number of bits they differ in."""
-    distances: list[NDArray[np.int32]] = []
-    slots: list[Slots] = []
-    for part in parts:
-        if part.codes is not None:
-            distance, labels = faiss.knn_hamming(code, part.codes, min(most, len(part.codes)), variant="mc")
-            known = labels[0] >= 0
-            distances.append(distance[0][known])
-            slots.append(labels[0][known] + part.offset)
+    slots, distances = candidates.slots, candidates.distances
+    if distances is None or len(slots) <= width:
+        return _sorted(*_scored(parts, query, slots))
     # 16 bits are sorted by counting, in linear time.
-    all_distances = np.concatenate(distances).astype(np.uint16)
-    order = np.argsort(all_distances, kind="stable")
-    return np.concatenate(slots)[order], all_distances[order]
+    order = np.argsort(distances.astype(np.uint16), kind="stable")
+    best, cosines = _scored(parts, query, slots[order[:width]])
+    bar = float(np.partition(cosines, -min(k, width))[-min(k, width)])
+    within = int(np.searchsorted(distances[order], _reach(bar, query.size), side="right"))
+    if within > width:
+        more, more_cosines = _scored(parts, query, slots[order[width:within]])
+        best, cosines = np.concatenate([best, more]), np.concatenate([cosines, more_cosines])
+    return _sorted(best, cosines)
 
 
 def _reach(cosine: float, bits: int) -> float:
@@ -86,17 +89,14 @@ def _reach(cosine: float, bits: int) -> float:
     return bits * share + _DEVIATIONS * math.sqrt(bits * share * (1.0 - share))
 
 
-def rescored(parts: Sequence[Part], query: Vector, candidates: Slots) -> tuple[Slots, Cosines]:
-    """Score `candidates` in full precision: (slots, cosines), best first."""
+def _scored(parts: Sequence[Part], query: Vector, candidates: Slots) -> tuple[Slots, Cosines]:
     slots = np.sort(candidates)
     cosines = np.empty(len(slots), np.float32)
-    bounds = np.searchsorted(slots, [part.offset for part in parts])
-    for index, part in enumerate(parts):
-        start = bounds[index]
-        stop = bounds[index + 1] if index + 1 < len(parts) else len(slots)
+    bounds = [*np.searchsorted(slots, [part.offset for part in parts]).tolist(), len(slots)]
+    for part, start, stop in zip(parts, bounds, bounds[1:], strict=False):
         if start < stop:
             cosines[start:stop] = part.rows[slots[start:stop] - part.offset] @ query
-    return _sorted(slots, cosines)
+    return slots, cosines
 
 
 def _sorted(slots: Slots, cosines: Cosines) -> tuple[Slots, Cosines]:

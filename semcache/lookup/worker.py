@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import faiss
 
 from semcache.errors import VectorIndexError
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def _one_thread() -> None:
@@ -23,45 +25,63 @@ def _one_thread() -> None:
     faiss.omp_set_num_threads(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Errand(Generic[T, R]):
+    """One scan. `begin`, `end` and `release` are called on the event loop's thread.
+
+    `begin` gives the job for the scan thread, `end` makes the answer of what the job gave, and
+    `release` follows once the thread is done with it, whatever became of the job or the caller.
+    """
+
+    begin: Callable[[], Callable[[], T]]
+    end: Callable[[T], R]
+    release: Callable[[], None]
+
+
 class ScanThread:
-    """Runs jobs on its own thread in the order asked for. Make it after any fork."""
+    """Runs errands on its own thread in the order asked for. Make it after any fork."""
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, "semcache-lookup", initializer=_one_thread)
         self._turn = asyncio.Lock()
         self._closed = False
 
-    async def run(self, prepare: Callable[[], Callable[[], T]], finish: Callable[[], None]) -> T:
-        """Wait for the turn, call `prepare` here, run its result there, call `finish` here.
+    async def run(self, errand: Errand[T, R]) -> R:
+        """Wait for the turn and run the errand.
 
-        `finish` is called once the thread is done, also when the caller has been cancelled by
-        then: a scan cannot be stopped midway, only its result be ignored.
+        A scan cannot be stopped midway: when the caller is cancelled, its result is ignored and
+        the turn is given up once the thread is done.
 
         Raises:
             VectorIndexError: `closed`.
         """
         await self._turn.acquire()
-        loop = asyncio.get_running_loop()
-
-        def done(_: Future[T]) -> None:
-            loop.call_soon_threadsafe(self._finish, finish)
-
         try:
             if self._closed:
                 raise VectorIndexError("the index is closed", kind="closed")
-            running = self._executor.submit(prepare())
+            running = asyncio.wrap_future(self._executor.submit(errand.begin()))
         except BaseException:
             # Nothing runs, so nothing else would give the turn up.
-            self._finish(finish)
+            self._over(errand)
             raise
-        running.add_done_callback(done)
-        return await asyncio.shield(asyncio.wrap_future(running))
-
-    def _finish(self, finish: Callable[[], None]) -> None:
         try:
-            finish()
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.add_done_callback(lambda done: self._over(errand, done))
+            raise
+        try:
+            return errand.end(running.result())
+        finally:
+            self._over(errand)
+
+    def _over(self, errand: Errand[T, R], ignored: asyncio.Future[T] | None = None) -> None:
+        try:
+            errand.release()
         finally:
             self._turn.release()
+            if ignored is not None and not ignored.cancelled():
+                # Nobody else will look at it, and asyncio complains of errors never looked at.
+                ignored.exception()
 
     async def aclose(self) -> None:
         """Let a running scan end (milliseconds) and stop the thread. Idempotent."""

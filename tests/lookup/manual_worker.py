@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TypeVar
 
+from semcache.lookup.worker import Errand
+
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class ManualWorker:
@@ -15,17 +17,17 @@ class ManualWorker:
         self._may_end = asyncio.Event()
         self.running = False
 
-    async def run(self, prepare: Callable[[], Callable[[], T]], finish: Callable[[], None]) -> T:
+    async def run(self, errand: Errand[T, R]) -> R:
         async with self._turn:
-            job = prepare()
+            job = errand.begin()
             self.running = True
             self._may_end.clear()
             try:
                 await self._may_end.wait()
-                return job()
+                return errand.end(job())
             finally:
                 self.running = False
-                finish()
+                errand.release()
 
     def end(self) -> None:
         self._may_end.set()

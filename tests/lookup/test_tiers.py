@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+from collections.abc import Callable
 
 import faiss
 import numpy as np
@@ -17,8 +19,7 @@ from semcache.lookup import scan
 from semcache.lookup.arena import CHUNK_ROWS, Arena, sign_code
 from semcache.lookup.faiss_index import FaissIndex, IndexTuning
 from semcache.lookup.mirror import Mirror
-from semcache.lookup.partition import Partition
-from semcache.lookup.worker import ScanThread
+from semcache.lookup.worker import Errand, ScanThread
 
 E5 = EncoderId("e5")
 HOME = Namespace(TenantId("acme"), "aa")
@@ -58,10 +59,10 @@ def test_an_arena_is_a_list_of_rows(steps: list[int | None], flat_rows: int) -> 
     parts = arena.parts()
     assert [part.offset for part in parts] == list(np.cumsum([0] + [len(part.rows) for part in parts])[:-1])
     assert sum(len(part.rows) for part in parts) == len(model)
-    for part in parts:
-        assert (part.codes is not None) == arena.is_coded
-        if part.codes is not None:
-            assert np.array_equal(part.codes, sign_code(part.rows))
+    codes = arena.codes()
+    assert (codes is not None) == arena.is_coded
+    if codes is not None:
+        assert np.array_equal(codes, sign_code(np.array(model)))
 
 
 def test_views_survive_appends() -> None:
@@ -93,11 +94,19 @@ def test_no_chunk_is_larger_than_stated() -> None:
 
 def test_rescoring_is_exact_when_wide_enough() -> None:
     rows, queries = units(300), units(20, seed=5)
-    parts = filled(rows).parts()
+    arena = filled(rows)
     for query in queries:
-        slots, cosines = scan.coded(parts, query, 1, width=300)
+        slots, cosines = coded(arena, query, 1, width=300)
         assert np.array_equal(slots, np.argsort(-(rows @ query), kind="stable"))
         assert np.allclose(cosines, np.sort(rows @ query)[::-1], atol=1e-6)
+
+
+def coded(
+    arena: Arena, query: np.ndarray, k: int, width: int = scan.WIDTH, most: int = scan.MOST
+) -> tuple[np.ndarray, np.ndarray]:
+    codes = arena.codes()
+    assert codes is not None
+    return scan.rescored(arena.parts(), query, scan.ranked(codes, query, most), k, width)
 
 
 def jittered(centres: np.ndarray, copies: int, spread: float, seed: int) -> np.ndarray:
@@ -112,11 +121,11 @@ def test_clustered_rows_are_recalled(copies: int) -> None:
     """Near questions to topics of 1, 50 and 400 near-duplicates (cosine 0.99 to each other)."""
     rows = jittered(units(8000 // copies, 384, seed=1), copies, 0.1, seed=3)
     queries = jittered(rows[::41], 1, 0.3, seed=4)
-    parts = filled(rows, 1024).parts()
+    arena = filled(rows, 1024)
     truth = queries @ rows.T
     first, eight = [], []
     for query, cosines in zip(queries, truth, strict=True):
-        slots, found = scan.coded(parts, query, 8)
+        slots, found = coded(arena, query, 8)
         first.append(found[0] >= cosines.max() - 1e-6)
         near = [slot for slot in np.argsort(-cosines)[:8] if cosines[slot] >= 0.8]
         eight.append(len(np.intersect1d(slots[:8], near)) / len(near))
@@ -126,20 +135,20 @@ def test_clustered_rows_are_recalled(copies: int) -> None:
 
 def test_no_more_is_rescored_than_stated() -> None:
     rows = jittered(units(1, 64), 3000, 0.01, seed=1)
-    parts = filled(rows, 1024).parts()
-    slots, _ = scan.coded(parts, rows[0], 8, width=32, most=500)
+    arena = filled(rows, 1024)
+    slots, _ = coded(arena, rows[0], 8, width=32, most=500)
     assert len(slots) == 500
     far = units(3000, 64, seed=8)
-    near, _ = scan.coded(filled(far, 1024).parts(), far[5], 1, width=32, most=500)
+    near, _ = coded(filled(far, 1024), far[5], 1, width=32, most=500)
     assert len(near) == 32
 
 
 def test_equal_signs_do_not_hide_the_nearest() -> None:
     # All in the positive orthant: every code is the same, the order is that of the floats alone.
     rows = np.abs(units(1000))
-    parts = filled(rows).parts()
+    arena = filled(rows)
     query = np.abs(units(1, seed=9))[0]
-    assert scan.coded(parts, query, 1)[0][0] == np.argmax(rows @ query)
+    assert coded(arena, query, 1)[0][0] == np.argmax(rows @ query)
 
 
 async def test_many_ghosts_do_not_hide_the_living() -> None:
@@ -154,24 +163,42 @@ async def test_many_ghosts_do_not_hide_the_living() -> None:
     assert [n.entry_id for n in await index.search(HOME, Embedding(rows[0], E5), 5)] == ["live"]
 
 
-async def test_big_searches_leave_the_loop_free_and_stay_on_one_thread() -> None:
+async def test_big_searches_scan_on_one_thread_and_score_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     index = FaissIndex(tuning=IndexTuning(flat_rows=8, inline_rows=16))
     for number, row in enumerate(units(200)):
         await index.add(HOME, EntryId(str(number)), Embedding(row, E5))
-    seen: set[str] = set()
-    original = Partition._named
+    seen: dict[str, set[threading.Thread]] = {"ranked": set(), "rescored": set()}
 
-    def spied(self: Partition, *args: object) -> object:
-        seen.add(threading.current_thread().name)
-        return original(self, *args)  # type: ignore[arg-type]  # passes through what it was given
+    def spy(name: str) -> Callable[..., object]:
+        original = getattr(scan, name)
 
-    Partition._named = spied  # type: ignore[method-assign,assignment]  # put back below
-    try:
-        await asyncio.gather(*(index.search(HOME, Embedding(row, E5), 3) for row in units(50)))
-    finally:
-        Partition._named = original  # type: ignore[method-assign]  # see above
-    assert len(seen) == 1
-    assert next(iter(seen)).startswith("semcache-lookup")
+        def spied(*arguments: object) -> object:
+            seen[name].add(threading.current_thread())
+            return original(*arguments)
+
+        return spied
+
+    for name in seen:
+        monkeypatch.setattr(scan, name, spy(name))
+    await asyncio.gather(*(index.search(HOME, Embedding(row, E5), 3) for row in units(50)))
+    assert len(seen["ranked"]) == 1
+    assert next(iter(seen["ranked"])).name.startswith("semcache-lookup")
+    assert seen["rescored"] == {threading.main_thread()}
+    await index.aclose()
+
+
+async def test_a_scan_that_waits_while_its_partition_shrinks_or_goes() -> None:
+    index = FaissIndex(tuning=IndexTuning(flat_rows=8, inline_rows=16))
+    rows = units(100)
+    for left in (0, 1, 3):
+        for number, row in enumerate(rows):
+            await index.add(HOME, EntryId(str(number)), Embedding(row, E5))
+        waiting = [asyncio.create_task(index.search(HOME, Embedding(rows[0], E5), 5)) for _ in range(5)]
+        await asyncio.sleep(0)
+        await index.remove([EntryId(str(number)) for number in range(left, 100)])
+        for found in await asyncio.gather(*waiting):
+            assert sorted(near.entry_id for near in found) == [str(number) for number in range(left)]
+        index.check_integrity()
     await index.aclose()
 
 
@@ -196,11 +223,14 @@ async def test_a_cancelled_scan_gives_its_turn_up_only_when_it_is_over() -> None
         may_end.wait(5)
         order.append("first ran")
 
-    first = asyncio.create_task(worker.run(lambda: slow, lambda: order.append("first finished")))
+    def errand(job: Callable[[], None], name: str) -> Errand[None, None]:
+        return Errand(
+            lambda: job, lambda _: order.append(f"{name} ended"), lambda: order.append(f"{name} over")
+        )
+
+    first = asyncio.create_task(worker.run(errand(slow, "first")))
     await asyncio.sleep(0.02)
-    second = asyncio.create_task(
-        worker.run(lambda: lambda: order.append("second ran"), lambda: order.append("second finished"))
-    )
+    second = asyncio.create_task(worker.run(errand(lambda: order.append("second ran"), "second")))
     await asyncio.sleep(0.02)
     first.cancel()
     await asyncio.wait([first])
@@ -210,26 +240,54 @@ async def test_a_cancelled_scan_gives_its_turn_up_only_when_it_is_over() -> None
     may_end.set()
     await second
     await worker.aclose()
-    assert order == ["first ran", "first finished", "second ran", "second finished"]
+    assert order == ["first ran", "first over", "second ran", "second ended", "second over"]
 
 
-async def test_a_failing_preparation_gives_its_turn_up() -> None:
-    worker, finished = ScanThread(), []
+@pytest.mark.parametrize("where", ["begin", "job", "end"])
+async def test_whatever_fails_gives_its_turn_up(where: str) -> None:
+    worker, released = ScanThread(), []
 
-    def fail() -> None:
+    def fail(*_: object) -> int:
         raise MemoryError
 
+    def one() -> int:
+        return 1
+
+    errand = Errand(
+        fail if where == "begin" else lambda: fail if where == "job" else one,
+        fail if where == "end" else lambda result: result,
+        lambda: released.append(where),
+    )
     with pytest.raises(MemoryError):
-        await worker.run(fail, lambda: finished.append(1))  # type: ignore[arg-type]  # never returns
-    assert await worker.run(lambda: lambda: 7, lambda: finished.append(2)) == 7
+        await worker.run(errand)  # type: ignore[arg-type]  # begin gives no job when it fails
+    assert await worker.run(Errand(lambda: one, lambda result: result + 1, lambda: None)) == 2
+    assert released == [where]
     await worker.aclose()
-    assert finished == [1, 2]
+
+
+async def test_an_ignored_failure_is_not_complained_of() -> None:
+    worker, complaints, may_end = ScanThread(), [], threading.Event()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+
+    def fail() -> None:
+        may_end.wait(5)
+        raise MemoryError
+
+    task = asyncio.create_task(worker.run(Errand(lambda: fail, lambda _: None, lambda: None)))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    await asyncio.wait([task])
+    may_end.set()
+    await worker.aclose()
+    gc.collect()
+    assert complaints == []
 
 
 async def test_scanning_leaves_other_threads_openmp_setting_alone() -> None:
     before = faiss.omp_get_max_threads()
     worker = ScanThread()
-    inside = await worker.run(lambda: faiss.omp_get_max_threads, lambda: None)
+    ask = Errand(lambda: faiss.omp_get_max_threads, lambda threads: threads, lambda: None)
+    inside = await worker.run(ask)
     await worker.aclose()
     assert (inside, faiss.omp_get_max_threads()) == (1, before)
 
@@ -277,7 +335,7 @@ def test_a_mirror_is_made_anew_when_too_much_is_stale() -> None:
     mirror = Mirror(new_index, 32, arena.size)
     for round_ in range(1500):
         mirror.touch(round_ % 60)
-        slots = mirror.snapshot(60).candidates(arena.parts(), rows[7], 60)
+        slots = mirror.snapshot(60).candidates(arena.parts(), rows[7], 60).slots
         assert sorted(slots.tolist()) == list(range(60))
     assert len(made) == 2
 
