@@ -113,7 +113,7 @@ def test_shipped_tables_are_valid_and_of_their_encoder(name: str) -> None:
     assert tables
     for each in tables:
         assert each.encoder == name
-        assert len(each.anchors) >= 40
+        assert len(each.anchors) >= 25
 
 
 def test_a_name_that_is_only_the_beginning_of_another_gets_no_table() -> None:

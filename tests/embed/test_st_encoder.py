@@ -79,7 +79,7 @@ def test_is_another_generation_than_the_converted_model(
 def test_has_a_shipped_table_of_its_own(model: SentenceTransformerModel) -> None:
     found = calibrate(model, find_tables(LATIN, None))
     assert found.scale is not None
-    assert found.deviation == pytest.approx(0.0, abs=0.002)
+    assert found.deviation == pytest.approx(0.0, abs=0.005)
     assert found.scale.to_reference(0.9) == pytest.approx(0.9, abs=0.002)
 
 
