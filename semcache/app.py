@@ -32,6 +32,7 @@ from semcache.parts import (
     open_or_do_without,
     quotas,
     request_id,
+    tidying,
     warm,
 )
 from semcache.pipeline import Pipeline
@@ -129,6 +130,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     near = NearCache(settings.store.near_entries, settings.store.near_bytes)
     follower = Follower(store, index, encoder, on_change=near.on_change)
     tasks.spawn(follower.run())
+    tasks.spawn(tidying(store))
 
     backends = backends_of(settings, wiring.engine_socket)
     for backend in backends.values():
@@ -228,6 +230,8 @@ class _Parts:
             degraded.append("index")
         if not self._encoder_well():
             degraded.append("encoder")
+        if self.classifiers is not None and not self.classifiers.is_complete(self.policies.current):
+            degraded.append("classifier")
         if self.policies.last_error:
             degraded.append("policies")
         vectors, namespaces = self.index.sizes()
@@ -249,7 +253,7 @@ class _Parts:
         yield "semcache_near_entries", "Entries in this worker's near cache.", entries
         yield "semcache_near_bytes", "Bytes in this worker's near cache.", size
         yield "semcache_inflight", "Requests being handled.", self.gate.inside
-        for part in ("store", "index", "encoder", "policies"):
+        for part in ("store", "index", "encoder", "classifier", "policies"):
             yield (
                 f"semcache_degraded_{part}",
                 f"1 while the {part} is not as it should be.",

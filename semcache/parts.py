@@ -6,8 +6,10 @@ Builders only; `app` puts them together.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -25,7 +27,7 @@ from semcache.core import TenantId
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
-from semcache.errors import EncoderError
+from semcache.errors import EncoderError, StoreError
 from semcache.journey import Backend
 from semcache.judging import judge
 from semcache.models.catalogue import resolve
@@ -37,6 +39,7 @@ from semcache.store.link import LinkRules
 from semcache.store.redis_store import Quota, RedisStore, StoreRules
 
 _log = structlog.get_logger()
+_TIDY_EVERY = 60.0
 _COMMAND_DEADLINE = 10.0
 """Seconds a command waits where a request would wait a fraction of one."""
 
@@ -136,6 +139,14 @@ async def warm(encoder: RoutedEncoder) -> None:
         await encoder.warm()
     except EncoderError as error:
         _log.error("an encoder cannot be loaded", problem=str(error))
+
+
+async def tidying(store: RedisStore) -> None:
+    """Apply expiry and lowered quotas now and then; a store that is away is tried again."""
+    while True:
+        await asyncio.sleep(random.uniform(0.5, 1.5) * _TIDY_EVERY)  # noqa: S311 - only spreads workers out
+        with contextlib.suppress(StoreError):
+            await store.tidy()
 
 
 def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:

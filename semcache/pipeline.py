@@ -121,6 +121,7 @@ class Pipeline:
         """Decide without serving, asking or storing anything."""
         step = self._step(self.policies(), asked)
         step.trace.decision = await self._decision(step)
+        step.trace.served = isinstance(step.trace.decision, Hit) and step.policy.mode is not Mode.SHADOW
         return step.trace
 
     def backend_of(self, tenant: TenantId, asked: str) -> Backend:
@@ -246,15 +247,14 @@ class Pipeline:
         asked, trace = step.asked, step.trace
         request, directives = asked.request, asked.directives
         refused = admission.may_store(step.policy, request, directives)
-        remember = step.epochs is not None and refused is None and not isinstance(trace.decision, Bypass)
-        if (
-            remember
-            and step.embedding is None
-            and admission.may_match(step.policy, request, directives) is None
-        ):
+        storable = refused is None and not isinstance(trace.decision, Bypass)
+        # Without the store's epochs an answer could outlive its own deletion: shared, but not kept.
+        remember = storable and step.epochs is not None
+        matchable = admission.may_match(step.policy, request, directives) is None
+        if remember and matchable and step.embedding is None:
             step.encoding = self.spawn(self._encode(step, request.prompt or ""))
         ticket = self.flights.join(
-            self._flight_key(step) if remember and not directives.no_read else None,
+            self._flight_key(step) if storable and not directives.no_read else None,
             lambda: step.backend.generator.open(call_of(asked, step.backend)),
             self.assembler,
             self._remember(step) if remember else self._note(step),

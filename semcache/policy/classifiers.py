@@ -72,6 +72,11 @@ class Classifiers:
             return None
         return Assigned(built.classifier.domain_of(embedding.vector, embedding.encoder))
 
+    def is_complete(self, snapshot: PolicySnapshot) -> bool:
+        """True when every tenant's classifier knows all its exemplars."""
+        specs = [snapshot.classifier(tenant) for tenant in snapshot.tenants]
+        return all(spec is None or (spec in self._built and self._built[spec].complete) for spec in specs)
+
     async def prepare(self, snapshot: PolicySnapshot, patience: float) -> None:
         """Build what a snapshot needs, and wait for the first encoder's part of it.
 
