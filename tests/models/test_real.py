@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-import unicodedata
 from pathlib import Path
 
 import numpy as np
