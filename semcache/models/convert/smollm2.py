@@ -4,8 +4,9 @@ Weights are de-quantised to float32 exactly as the file says (transformers needs
 for the same through its own GGUF path). Query and key rows are put back into the order of
 transformers: GGUF interleaves the two halves that rotary embedding pairs.
 
-Tokenizer: byte-level BPE after splitting off single digits (pre-tokenizer `smollm` of llama.cpp,
-the same as the model's original tokenizer.json).
+Tokenizer: byte-level BPE after splitting off single digits, which is what the pre-tokenizer named
+`smollm` in the file means in llama.cpp (src/llama-vocab.cpp). The GGUF path of transformers leaves
+the digit splitting out, so its ids differ beside digits.
 
 Does NOT know: wheels, manifests.
 """
