@@ -19,7 +19,7 @@ from typing import Any
 
 import structlog
 
-from semcache.answer.assemble import Assembler, JsonAssembler, StreamAssembler
+from semcache.answer.assemble import Assembler, chat_assembler
 from semcache.answer.limits import Limits as UpstreamLimits
 from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
@@ -199,13 +199,7 @@ def _model_identity(settings: Settings) -> str:
 
 def assembler_for(head: Head) -> Assembler | None:
     """Collect chat answers in either wire mode; nothing else is one."""
-    match head.content_type:
-        case "text/event-stream":
-            return StreamAssembler()
-        case "application/json":
-            return JsonAssembler()
-        case _:
-            return None
+    return chat_assembler(head.content_type)
 
 
 def request_id() -> str:

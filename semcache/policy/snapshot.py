@@ -199,10 +199,16 @@ def check_domain(tenant: TenantPolicies, caller: Caller, asked: str) -> None:
         RequestError: 400.
     """
     if not tenant.source.policy.assign.header:
-        raise RequestError("Semcache-Domain is not accepted under this policy.", code="domain_not_accepted", param="Semcache-Domain")
+        raise RequestError(
+            "Semcache-Domain is not accepted under this policy.",
+            code="domain_not_accepted",
+            param="Semcache-Domain",
+        )
     if asked not in tenant.domains:
         names = "" if caller.principal else f" Known are: {', '.join(sorted(tenant.domains))}."
-        raise RequestError(f"Semcache-Domain names no known domain.{names}", code="unknown_domain", param="Semcache-Domain")
+        raise RequestError(
+            f"Semcache-Domain names no known domain.{names}", code="unknown_domain", param="Semcache-Domain"
+        )
 
 
 def combine(tenant: TenantPolicies, policy: CachePolicy, domain: str) -> CachePolicy:

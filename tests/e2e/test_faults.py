@@ -99,12 +99,16 @@ def test_no_encoder_at_all(upstream: UpstreamServer, tmp_path: Path) -> None:
 
 
 def test_an_encoder_that_is_always_late(upstream: UpstreamServer, tmp_path: Path) -> None:
-    with running(tmp_path / "data", "--upstream", upstream.url, SEMCACHE_ENCODER__DEADLINE="0.000001") as proxy:
+    proxy = Proxy(tmp_path / "data", ["--upstream", upstream.url], {"SEMCACHE_ENCODER__DEADLINE": "0.000001"})
+    proxy.start()
+    try:
         assert proxy.outcome("A late one?") == "miss"
         assert proxy.outcome("A late one?") == "exact"
         reply = proxy.chat("Another late one?")
         assert reply.status == 200
         assert proxy.metric("semcache_cache_faults_total") >= 1
+    finally:
+        proxy.stop()
 
 
 def test_nothing_is_left_behind(upstream: UpstreamServer, tmp_path: Path) -> None:
