@@ -87,9 +87,15 @@ def of(
         ),
         months=frozenset(months | named),
         times=frozenset(times | clock),
-        words=frozenset(f.mark.member for f in found if f.mark.name == _TIME),
+        words=frozenset((*(f.mark.member for f in found if f.mark.name == _TIME), *_becoming(tokens))),
         told=told,
     )
+
+
+def _becoming(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """`Is she becoming a nurse?` asks about a change, `is she a nurse?` about a state."""
+    asks = bool(tokens) and tokens[0].low in ("is", "are")
+    return ("becoming",) if asks and any(token.low == "becoming" for token in tokens) else ()
 
 
 def _is_month(tokens: Sequence[Token], found: Found) -> bool:
