@@ -40,14 +40,18 @@ E5 = EncoderId("bench")
 HOME = Namespace(TenantId("bench"), "aa" * 32)
 WIDTHS = ((32, 32), (128, 128), (512, 512), (1024, 1024), (scan.WIDTH, scan.MOST))
 """At least and at most so many rescored."""
-NEAR = 0.8
-"""Recall is also given for questions whose best is at least this near: others are never served."""
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--full", action="store_true", help="also a million vectors")
     options.add_argument("--sizes", type=int, nargs="*")
+    options.add_argument(
+        "--near",
+        type=float,
+        default=0.8,
+        help="recall is also given for questions whose best is at least so near: others are never served",
+    )
     options.add_argument("--queries", type=int, default=500)
     options.add_argument("--model", type=Path)
     options.add_argument("--texts", type=Path)
@@ -66,7 +70,7 @@ def main() -> None:
     for n in sizes:
         kinds = (("topics", 4, 0.35), ("near-duplicates", 50, 0.1))
         for name, copies, spread in kinds if n < 500_000 else kinds[:1]:
-            measure(n, name, grown(stored, n, copies, spread), asked[: chosen.queries])
+            measure(n, name, grown(stored, n, copies, spread), asked[: chosen.queries], chosen.near)
     for kind, n in (("one", 100_000), ("many", 20_000)):
         subprocess.run([sys.executable, __file__, "--memory", kind, "--sizes", str(n)], check=True)
 
@@ -135,14 +139,14 @@ def p50(call: Callable[[np.ndarray], object], queries: np.ndarray) -> float:
     return median(times) * 1e6
 
 
-def measure(n: int, name: str, rows: np.ndarray, queries: np.ndarray) -> None:
+def measure(n: int, name: str, rows: np.ndarray, queries: np.ndarray, bar: float) -> None:
     truth_cosine, truth = faiss.knn(queries, rows, min(8, n), metric=faiss.METRIC_INNER_PRODUCT)
     few = queries[: 30 if n > 200_000 else 200]
-    near = int((truth_cosine[:, 0] >= NEAR).sum())
-    print(f"n = {n:,}, {name}; {near} of {len(queries)} questions have one at {NEAR} or nearer")
+    near = int((truth_cosine[:, 0] >= bar).sum())
+    print(f"n = {n:,}, {name}; {near} of {len(queries)} questions have one at {bar} or nearer")
     print(f"  {'FAISS flat':24} p50 {flat_p50(rows, few):8.0f} us")
     print(f"  {'NumPy matmul, argmax':24} p50 {p50(lambda q: int(np.argmax(rows @ q)), few):8.0f} us")
-    signs(rows, queries, truth, truth_cosine)
+    signs(rows, queries, truth, truth_cosine, bar)
     asyncio.run(whole(rows, queries))
 
 
@@ -152,7 +156,7 @@ def flat_p50(rows: np.ndarray, queries: np.ndarray) -> float:
     return p50(lambda query: index.search(query[None], 8), queries)
 
 
-def signs(rows: np.ndarray, queries: np.ndarray, truth: np.ndarray, cosines: np.ndarray) -> None:
+def signs(rows: np.ndarray, queries: np.ndarray, truth: np.ndarray, cosines: np.ndarray, bar: float) -> None:
     arena = Arena(rows.shape[1])
     for row in rows:
         arena.append(row)
@@ -160,14 +164,14 @@ def signs(rows: np.ndarray, queries: np.ndarray, truth: np.ndarray, cosines: np.
         return
     for width, most in WIDTHS:
         taken = p50(lambda query, width=width, most=most: coded(arena, query, width, most), queries)
-        found = recalls(arena, queries, truth, cosines, width, most)
+        found = recalls(arena, queries, truth, cosines, width, most, bar)
         label = f"sign bits, best {width}" + (f" to {most}" if most > width else "")
         mark = " <- used" if (width, most) == (scan.WIDTH, scan.MOST) else ""
         print(f"  {label:24} p50 {taken:8.0f} us  {found}{mark}")
 
 
 def coded(arena: Arena, query: np.ndarray, width: int, most: int) -> tuple[np.ndarray, np.ndarray]:
-    codes = arena.codes()
+    codes = arena.signs()
     assert codes is not None
     return scan.rescored(arena.parts(), query, scan.ranked(codes, query, most), 8, width)
 
@@ -179,13 +183,14 @@ def recalls(
     cosines: np.ndarray,
     width: int,
     most: int,
+    bar: float,
 ) -> str:
     first, eight = [], []
     for query, best, cosine in zip(queries, truth, cosines, strict=True):
         slots, found = coded(arena, query, width, most)
         first.append(found[0] >= cosine[0] - 1e-6)
         eight.append(len(np.intersect1d(slots[: len(best)], best)) / len(best))
-    near = cosines[:, 0] >= NEAR
+    near = cosines[:, 0] >= bar
     words = f"recall@1 {np.mean(first):.4f}  recall@8 {np.mean(eight):.4f}"
     if near.any():
         of_near = np.mean(np.array(first)[near]), np.mean(np.array(eight)[near])

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.core import Vector
-
-Codes = NDArray[np.uint8]
-"""uint8 [n, ceil(d/8)]: one bit a number, set where it is positive."""
+from semcache.lookup.signs import RECENTRED_ROWS, Signs, coded
 
 FLAT_ROWS = 1024
 """Up to here an exact scan of the floats costs as much as codes and rescoring (40 us)."""
@@ -37,33 +35,30 @@ class Part:
     rows: NDArray[np.float32]
 
 
-def sign_code(vectors: NDArray[np.float32]) -> Codes:
-    """Give the sign bits of float32 [..., d] as uint8 [..., ceil(d/8)]."""
-    return np.packbits(vectors > 0, axis=-1)
-
-
 class Arena:
     """Dense rows of one dimension; codes beside them as soon as there are more than `flat_rows`."""
 
-    __slots__ = ("_codes", "_offsets", "_rows", "dimension", "flat_rows", "size")
+    __slots__ = ("_offsets", "_rows", "_signs", "dimension", "flat_rows", "size")
 
     def __init__(self, dimension: int, flat_rows: int = FLAT_ROWS) -> None:
         self.dimension = dimension
         self.flat_rows = flat_rows
         self.size = 0
         self._rows: list[NDArray[np.float32]] = []
-        self._codes: Codes | None = None
+        self._signs: Signs | None = None
         self._offsets: list[int] = []
 
     @property
     def is_coded(self) -> bool:
         """True when sign codes are kept."""
-        return self._codes is not None
+        return self._signs is not None
 
     @property
     def nbytes(self) -> int:
         """Bytes reserved for rows and codes (untouched pages of a new chunk count, too)."""
-        return sum(rows.nbytes for rows in self._rows) + (0 if self._codes is None else self._codes.nbytes)
+        return sum(rows.nbytes for rows in self._rows) + (
+            0 if self._signs is None else self._signs.codes.nbytes
+        )
 
     def append(self, vector: Vector) -> int:
         """Put a row at the end and give its slot. Never touches a row that exists."""
@@ -72,10 +67,10 @@ class Arena:
             self._grow()
         chunk, row = self._locate(slot)
         self._rows[chunk][row] = vector
-        if self._codes is not None:
-            if slot == len(self._codes):
-                self._resize_codes(2 * slot)
-            self._codes[slot] = sign_code(vector)
+        if self._signs is not None:
+            if slot == len(self._signs.codes):
+                self._grow_codes()
+            self._signs.codes[slot] = self._signs.code(vector)
         self.size += 1
         return slot
 
@@ -95,8 +90,8 @@ class Arena:
             chunk, row = self._locate(slot)
             last_chunk, last_row = self._locate(last)
             self._rows[chunk][row] = self._rows[last_chunk][last_row]
-            if self._codes is not None:
-                self._codes[slot] = self._codes[last]
+            if self._signs is not None:
+                self._signs.codes[slot] = self._signs.codes[last]
         self.size = last
         self._shrink()
 
@@ -109,9 +104,9 @@ class Arena:
                 found.append(Part(offset, self._rows[chunk][:used]))
         return found
 
-    def codes(self) -> Codes | None:
-        """Give a view of all codes, uint8 [n, ceil(d/8)], as valid as `parts`; None while flat."""
-        return None if self._codes is None else self._codes[: self.size]
+    def signs(self) -> Signs | None:
+        """Give a view of all codes and their centre, as valid as `parts`; None while flat."""
+        return None if self._signs is None else self._signs.first(self.size)
 
     def _capacity(self) -> int:
         return self._offsets[-1] + len(self._rows[-1]) if self._offsets else 0
@@ -125,16 +120,19 @@ class Arena:
         if capacity < self.flat_rows:
             self._resize_first(min(self.flat_rows, int(capacity * _GROWTH) + 1))
             return
-        if self._codes is None:
-            self._codes = sign_code(self._rows[0])
+        if self._signs is None:
+            self._signs = coded(self._rows, capacity, capacity)
         self._rows.append(np.empty((min(capacity, CHUNK_ROWS), self.dimension), dtype=np.float32))
         self._offsets.append(capacity)
 
-    def _resize_codes(self, capacity: int) -> None:
-        if self._codes is not None:
-            codes = np.empty((capacity, self._codes.shape[1]), dtype=np.uint8)
-            codes[: self.size] = self._codes[: self.size]
-            self._codes = codes
+    def _grow_codes(self) -> None:
+        if self._signs is None:
+            return
+        if self.size <= RECENTRED_ROWS:
+            # The first thousand may have been of one kind; a better centre tells more apart.
+            self._signs = coded(self._rows, self.size, 2 * self.size)
+        else:
+            self._signs = self._signs.resized(self.size, 2 * self.size)
 
     def _resize_first(self, capacity: int) -> None:
         rows = np.empty((capacity, self.dimension), dtype=np.float32)
@@ -152,8 +150,8 @@ class Arena:
         if len(self._rows) > 1 and self.size <= self._offsets[-1] - len(self._rows[-2]) // 2:
             self._rows.pop()
             self._offsets.pop()
-        if self._codes is not None and self.size * 4 < len(self._codes):
-            self._resize_codes(self.size * 2)
+        if self._signs is not None and self.size * 4 < len(self._signs.codes):
+            self._signs = self._signs.resized(self.size, self.size * 2)
         if len(self._rows) == 1 and self.size * 4 < len(self._rows[0]):
             self._resize_first(self.size * 2)
-            self._codes = None
+            self._signs = None

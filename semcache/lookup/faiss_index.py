@@ -19,7 +19,7 @@ import numpy as np
 
 from semcache.core import Embedding, EncoderId, EntryId, Namespace, Neighbour, TenantId, Vector
 from semcache.errors import VectorIndexError
-from semcache.lookup.arena import FLAT_ROWS, sign_code
+from semcache.lookup.arena import FLAT_ROWS
 from semcache.lookup.gate import checked
 from semcache.lookup.mirror import Mirror, NewIndex
 from semcache.lookup.partition import Partition
@@ -271,9 +271,9 @@ class FaissIndex:
                 raise AssertionError(f"partition {number} is not where it should be")
             if partition.slots() != partition.arena.size or not len(partition):
                 raise AssertionError(f"partition {number} is empty or out of step with its rows")
-            codes = partition.arena.codes()
+            signs = partition.arena.signs()
             rows = np.concatenate([part.rows for part in partition.arena.parts()])
-            if codes is not None and not np.array_equal(codes, sign_code(rows)):
+            if signs is not None and not np.array_equal(signs.codes, signs.code(rows)):
                 raise AssertionError(f"partition {number} has codes of other rows")
             live += len(partition)
         for entry_id, place in self._places.items():

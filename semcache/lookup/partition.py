@@ -110,15 +110,15 @@ class Partition:
 
         With `mirrored` the GPU copy proposes, if there is one; then this must be frozen.
         """
-        codes = self.arena.codes()
-        if codes is None:
+        signs = self.arena.signs()
+        if signs is None:
             # It has shrunk since: everything is a candidate.
             everything = scan.Ranked(np.arange(self.arena.size))
             return lambda: everything
         width = self._width(k, width)
         snapshot = self._snapshot(width) if mirrored else None
         if snapshot is None:
-            return lambda: scan.ranked(codes, query, max(width, scan.MOST + self.dead))
+            return lambda: scan.ranked(signs, query, max(width, scan.MOST + self.dead))
         parts = self.arena.parts()
         return lambda: snapshot.candidates(parts, query, width)
 
@@ -136,7 +136,7 @@ class Partition:
     def _alive(self, ranked: scan.Ranked) -> scan.Ranked:
         keep = np.array([self._ids[slot] is not None for slot in ranked.slots.tolist()], np.bool_)
         distances = None if ranked.distances is None else ranked.distances[keep]
-        return scan.Ranked(ranked.slots[keep], distances)
+        return scan.Ranked(ranked.slots[keep], distances, ranked.signs)
 
     def _snapshot(self, width: int) -> Snapshot | None:
         if self.mirror is None or width > MAX_WIDTH:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from semcache.core import Embedding, EncoderId, EntryId, Namespace, TenantId
 from semcache.errors import VectorIndexError
 from semcache.lookup import scan
-from semcache.lookup.arena import CHUNK_ROWS, Arena, sign_code
+from semcache.lookup.arena import CHUNK_ROWS, Arena
 from semcache.lookup.faiss_index import FaissIndex, IndexTuning
 from semcache.lookup.mirror import Mirror
 from semcache.lookup.worker import Errand, ScanThread
@@ -59,10 +59,10 @@ def test_an_arena_is_a_list_of_rows(steps: list[int | None], flat_rows: int) -> 
     parts = arena.parts()
     assert [part.offset for part in parts] == list(np.cumsum([0] + [len(part.rows) for part in parts])[:-1])
     assert sum(len(part.rows) for part in parts) == len(model)
-    codes = arena.codes()
-    assert (codes is not None) == arena.is_coded
-    if codes is not None:
-        assert np.array_equal(codes, sign_code(np.array(model)))
+    signs = arena.signs()
+    assert (signs is not None) == arena.is_coded
+    if signs is not None:
+        assert np.array_equal(signs.codes, signs.code(np.array(model)))
 
 
 def test_views_survive_appends() -> None:
@@ -104,9 +104,9 @@ def test_rescoring_is_exact_when_wide_enough() -> None:
 def coded(
     arena: Arena, query: np.ndarray, k: int, width: int = scan.WIDTH, most: int = scan.MOST
 ) -> tuple[np.ndarray, np.ndarray]:
-    codes = arena.codes()
-    assert codes is not None
-    return scan.rescored(arena.parts(), query, scan.ranked(codes, query, most), k, width)
+    signs = arena.signs()
+    assert signs is not None
+    return scan.rescored(arena.parts(), query, scan.ranked(signs, query, most), k, width)
 
 
 def jittered(centres: np.ndarray, copies: int, spread: float, seed: int) -> np.ndarray:
@@ -141,6 +141,33 @@ def test_no_more_is_rescored_than_stated() -> None:
     far = units(3000, 64, seed=8)
     near, _ = coded(filled(far, 1024), far[5], 1, width=32, most=500)
     assert len(near) == 32
+
+
+def test_an_encoder_of_a_narrow_cone_is_recalled() -> None:
+    """All cosines above 0.8, as some encoders give: most signs about zero are equal."""
+    cone = units(1, 384, seed=21)
+    rows = units(4000, 384, seed=22) * 0.45 + cone
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    assert (rows @ rows[0]).min() > 0.7
+    queries = jittered(rows[::40], 1, 0.15, seed=23)
+    arena = filled(rows, 1024)
+    right = [coded(arena, q, 1)[0][0] == t for q, t in zip(queries, range(0, 4000, 40), strict=True)]
+    assert np.mean(right) >= 0.99
+
+
+def test_a_first_thousand_of_one_kind_spoils_nothing() -> None:
+    rows = np.concatenate([jittered(units(1, 384), 1024, 0.3, seed=5), units(5000, 384, seed=6)])
+    arena = filled(rows, 1024)
+    queries = jittered(rows[::61], 1, 0.5, seed=7)
+    right = [coded(arena, q, 1)[0][0] == np.argmax(rows @ q) for q in queries]
+    assert np.mean(right) >= 0.99
+
+
+def test_equal_rows_are_no_trouble() -> None:
+    rows = np.repeat(units(1, 384), 3000, axis=0)
+    slots, cosines = coded(filled(rows, 1024), rows[0], 8)
+    assert len(slots) == scan.MOST
+    assert np.allclose(cosines, 1.0, atol=1e-5)
 
 
 def test_equal_signs_do_not_hide_the_nearest() -> None:
