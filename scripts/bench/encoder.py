@@ -211,7 +211,7 @@ def main() -> None:
         for kind in ("onnx", "torch") if args.torch else ("onnx",):
             with console.status(f"{folder.name} {kind}"), spawn.Pool(1) as pool:
                 job = (folder, kind, args.data, args.pairs, args.runs)
-                results[f"{folder.resolve().parent.name}/{folder.name} {kind}"] = pool.apply(measure, job)
+                results[f"{folder} {kind}"] = pool.apply(measure, job)
     console.print(speed_table(results))
     if args.pairs:
         console.print(quality_table(results))
