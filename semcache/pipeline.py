@@ -347,7 +347,8 @@ class Pipeline:
             prompt=step.asked.request.prompt or "",
             completion=completion,
             created_at=now,
-            expires_at=now + admission.lifetime(step.policy, directives, self.jitter()),
+            expires_at=now
+            + admission.lifetime(step.policy, directives, self.jitter(), step.asked.request.prompt),
             embedding=step.embedding,
             tags=directives.tags,
             epochs=step.epochs or Epochs(),

@@ -36,9 +36,8 @@ IRRELEVANT_FIELDS = frozenset(
 )
 """Fields that do not change the answer; `messages` and `model` enter by their own way."""
 
-_DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto", "temperature": None}
-"""Values that mean the same as the absent field. An absent temperature is the provider's choice,
-so only null equals it."""
+_DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto"}
+"""Values that mean the same as the absent field. (An absent temperature is the provider's choice.)"""
 
 _FORMAT = b"semcache-namespace-2"
 
@@ -96,11 +95,10 @@ def _parameters(request: ChatRequest) -> dict[str, Any]:
     for name, value in request.body.items():
         if name in IRRELEVANT_FIELDS or value is None:
             continue
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if name in _DEFAULTS and value == _DEFAULTS[name] and not isinstance(value, bool):
+        plain = int(value) if isinstance(value, float) and value.is_integer() else value
+        if name in _DEFAULTS and plain == _DEFAULTS[name] and not isinstance(plain, bool):
             continue
-        out[name] = value
+        out[name] = plain
     return out
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-CONVERTER_VERSION: Final = "1"
+CONVERTER_VERSION: Final = "2"
 """Raised whenever a converter writes other bytes than before: old copies are then made anew."""
 
 Kind = Literal["encoder", "lm"]

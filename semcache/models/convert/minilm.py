@@ -14,7 +14,14 @@ from typing import Any
 
 from safetensors.numpy import load_file
 
-from semcache.models.convert.bert_graph import INPUTS, OUTPUT, BertShape, Float32Weights, write_bert
+from semcache.models.convert.bert_graph import (
+    INPUTS,
+    OUTPUT,
+    BertShape,
+    Float32Weights,
+    Int8Weights,
+    write_bert,
+)
 from semcache.models.convert.report import Details, Report
 from semcache.models.errors import ModelError
 
@@ -36,7 +43,7 @@ def convert_minilm(source: Path, target: Path, report: Report) -> Details:
     (target / "tokenizer.json").write_text(text, encoding="utf-8")
     vocabulary = tokenizer["model"]["vocab"]
     report("graph", 0.1)
-    weights = Float32Weights(load_file(origin / "model.safetensors"))
+    weights = Int8Weights(Float32Weights(load_file(origin / "model.safetensors")))
     write_bert(target / "model.onnx", _shape(config), weights)
     report("graph", 1.0)
     origin.rename(target / "st")
