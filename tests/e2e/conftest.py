@@ -8,11 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.running import Proxy, running
-from tests.fakes.upstream_server import ByRequest, Seen, UpstreamServer, chat_json, chat_sse, in_thread
+from tests.fakes.upstream_server import (
+    ByRequest,
+    Seen,
+    UpstreamServer,
+    chat_json,
+    chat_sse,
+    in_thread,
+    json_reply,
+)
 
 
 def answering(seen: Seen) -> object:
     """Answer each question with a text of its own, in the wire mode that was asked for."""
+    if not seen.body:
+        return json_reply({"object": "list", "data": []})
     body = seen.json()
     question = body["messages"][-1]["content"]
     text = f"Answer to: {question if isinstance(question, str) else question[0]['text']}"
@@ -43,4 +53,6 @@ def counted(request: pytest.FixtureRequest) -> None:
         server.requests.clear()
         server.script = ByRequest(answering)
     if "proxy" in request.fixturenames:
-        request.getfixturevalue("proxy").namespace = request.node.name.encode("ascii", "replace").decode()[:200]
+        request.getfixturevalue("proxy").namespace = request.node.name.encode("ascii", "replace").decode()[
+            :200
+        ]

@@ -90,7 +90,8 @@ class Proxy:
             raise AssertionError("the proxy ended:\n" + "".join(self.stderr))
 
     def _read_errors(self, ready: threading.Event) -> None:
-        assert self.process is not None and self.process.stderr is not None
+        assert self.process is not None
+        assert self.process.stderr is not None
         with self.process.stderr as stream:
             for line in stream:
                 self.stderr.append(line)
@@ -100,7 +101,8 @@ class Proxy:
         ready.set()
 
     def _read_lines(self) -> None:
-        assert self.process is not None and self.process.stdout is not None
+        assert self.process is not None
+        assert self.process.stdout is not None
         with self.process.stdout as stream:
             for line in stream:
                 self.stdout.append(line)

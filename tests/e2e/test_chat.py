@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 
 import openai
 import pytest
@@ -111,7 +112,9 @@ def test_usage_in_streams_only_for_those_who_ask(proxy: Proxy, on_hit: bool) -> 
             assert events[-1].choices == []
 
 
-def test_tools_repeat_exactly_and_are_never_matched_by_meaning(proxy: Proxy, upstream: UpstreamServer) -> None:
+def test_tools_repeat_exactly_and_are_never_matched_by_meaning(
+    proxy: Proxy, upstream: UpstreamServer
+) -> None:
     tools = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
     call = {"id": "c1", "type": "function", "function": {"name": "refund", "arguments": '{"order": 1001}'}}
     upstream.script = json_reply(chat_body(None, message={"tool_calls": [call]}, finish_reason="tool_calls"))
@@ -165,9 +168,16 @@ def test_a_cut_answer_is_an_error_and_is_never_stored(
     if streaming:
         upstream.script = [cut(sse_bytes(chat_chunks()[:2], done=False)), chat_sse(["whole"])]
         with pytest.raises(openai.APIError):
-            list(proxy.client(max_retries=0).chat.completions.create(model="m", messages=ask(question), stream=True))
+            list(
+                proxy.client(max_retries=0).chat.completions.create(
+                    model="m", messages=ask(question), stream=True
+                )
+            )
     else:
-        upstream.script = [cut(json.dumps(chat_body("half")).encode()[:40], headers=[JSON_TYPE]), chat_json("whole")]
+        upstream.script = [
+            cut(json.dumps(chat_body("half")).encode()[:40], headers=[JSON_TYPE]),
+            chat_json("whole"),
+        ]
         assert proxy.chat(question).status == 502
     assert proxy.outcome(question, stream=streaming) == "miss"
     assert proxy.outcome(question, stream=streaming) == "exact"
@@ -230,12 +240,8 @@ def test_keys_that_pass_through_keep_answers_apart(proxy: Proxy, upstream: Upstr
 
 def test_a_stream_reaches_the_client_while_it_is_made(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = chat_sse(["one ", "two ", "three"], pause=0.3)
-    import time
-
-    times = []
-    for event in proxy.client().chat.completions.create(model="m", messages=ask("Slowly"), stream=True):
-        if event.choices and event.choices[0].delta.content:
-            times.append(time.monotonic())
+    events = proxy.client().chat.completions.create(model="m", messages=ask("Slowly"), stream=True)
+    times = [time.monotonic() for event in events if event.choices and event.choices[0].delta.content]
     assert times[-1] - times[0] > 0.4
 
 

@@ -38,9 +38,11 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 async def test_equal_requests_make_one_call(
     proxy: Proxy, upstream: UpstreamServer, session: aiohttp.ClientSession, streaming: str
 ) -> None:
-    upstream.script = [chat_sse(["The ", "one ", "answer."], pause=0.2, delay=0.5)] if streaming == "yes" else [
-        chat_json("The one answer.", delay=1.0)
-    ]
+    upstream.script = (
+        [chat_sse(["The ", "one ", "answer."], pause=0.2, delay=0.5)]
+        if streaming == "yes"
+        else [chat_json("The one answer.", delay=1.0)]
+    )
     modes = {"no": [False], "yes": [True], "half": [False, True]}[streaming]
     replies = await asyncio.gather(
         *(
@@ -58,7 +60,9 @@ async def test_the_first_caller_may_hang_up(
     proxy: Proxy, upstream: UpstreamServer, session: aiohttp.ClientSession, streaming: bool
 ) -> None:
     upstream.script = (
-        chat_sse(["Still ", "here."], pause=0.5, delay=0.5) if streaming else chat_json("Still here.", delay=1.0)
+        chat_sse(["Still ", "here."], pause=0.5, delay=0.5)
+        if streaming
+        else chat_json("Still here.", delay=1.0)
     )
     question = f"Leader leaves {streaming}"
     leader = asyncio.ensure_future(ask(session, proxy.url, question, stream=streaming))

@@ -30,7 +30,16 @@ def exchange(proxy: Proxy, data: bytes, patience: float = 5.0) -> bytes:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b'{"model": NaN}', b'{"a":' * 5000, b'{"a": "\xff"}', b'{"model": "m"}', b'{"messages": []}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"model": NaN}',
+        b'{"a":' * 5000,
+        b'{"a": "\xff"}',
+        b'{"model": "m"}',
+        b'{"messages": []}',
+    ],
 )
 def test_bad_bodies_are_refused_in_shape(proxy: Proxy, upstream: UpstreamServer, body: bytes) -> None:
     got = proxy.request("POST", "/v1/chat/completions", body, JSON)
@@ -149,7 +158,13 @@ def test_compressed_answers_are_stored_plain(proxy: Proxy, upstream: UpstreamSer
 def test_nothing_of_the_first_reply_s_headers_is_replayed(proxy: Proxy, upstream: UpstreamServer) -> None:
     from tests.fakes.upstream_server import chat_json
 
-    headers = [("content-type", "application/json"), ("x-ratelimit-remaining", "3"), ("openai-organization", "o"), ("set-cookie", "a=b"), ("x-request-id", "r1")]
+    headers = [
+        ("content-type", "application/json"),
+        ("x-ratelimit-remaining", "3"),
+        ("openai-organization", "o"),
+        ("set-cookie", "a=b"),
+        ("x-request-id", "r1"),
+    ]
     upstream.script = chat_json("headers", headers=headers)
     first = proxy.chat("Whose headers?")
     again = proxy.chat("Whose headers?")
@@ -199,8 +214,12 @@ def test_metrics_and_logs_hold_no_prompt_text(proxy: Proxy) -> None:
 
 def test_explain_tells_why(proxy: Proxy) -> None:
     proxy.chat("How do I explain this?")
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "How can I explain this?"}]}).encode()
-    told = proxy.request("POST", "/semcache/explain", body, {**JSON, "semcache-namespace": proxy.namespace}).json()
+    body = json.dumps(
+        {"model": "m", "messages": [{"role": "user", "content": "How can I explain this?"}]}
+    ).encode()
+    told = proxy.request(
+        "POST", "/semcache/explain", body, {**JSON, "semcache-namespace": proxy.namespace}
+    ).json()
     assert told["decision"] in ("hit", "draft", "miss")
     assert told["domain"] == "chat"
     assert told["threshold"] == 0.92

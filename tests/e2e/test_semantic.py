@@ -17,7 +17,10 @@ PARAPHRASES = [
 TRAPS = [
     ("How do I enable two-factor authentication?", "How do I disable two-factor authentication?"),
     ("How many yen do I get for one euro?", "How many euros do I get for one yen?"),
-    ("What is the maximum daily dose of 200 mg ibuprofen?", "What is the maximum daily dose of 400 mg ibuprofen?"),
+    (
+        "What is the maximum daily dose of 200 mg ibuprofen?",
+        "What is the maximum daily dose of 400 mg ibuprofen?",
+    ),
     ("How long may customers in Norway return an order?", "How long may customers in Japan return an order?"),
     ("Is this medicine safe during pregnancy?", "Is this medicine not safe during pregnancy?"),
     ("What are the opening hours on Monday?", "What are the opening hours on Sunday?"),
@@ -105,6 +108,11 @@ def test_reasons_are_visible(proxy: Proxy) -> None:
 
 
 def test_unrelated_questions_get_their_own_answers(proxy: Proxy, upstream: UpstreamServer) -> None:
-    questions = ["Good morning", "Name three prime numbers", "What can I cook with lentils?", "Suggest a riddle"]
+    questions = [
+        "Good morning",
+        "Name three prime numbers",
+        "What can I cook with lentils?",
+        "Suggest a riddle",
+    ]
     answers = {proxy.chat(question).text for question in questions}
     assert len(answers) == upstream.calls == 4
