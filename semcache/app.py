@@ -23,15 +23,15 @@ from semcache.errors import PolicyError
 from semcache.journey import Backend
 from semcache.lookup.faiss_index import FaissIndex
 from semcache.lookup.follower import Follower
+from semcache.lookup.mirror import gpu_factory
 from semcache.parts import (
+    Ids,
     SystemClock,
     Tasks,
     assembler_for,
     backends_of,
-    completion_id,
     open_or_do_without,
     quotas,
-    request_id,
     tidying,
     warm,
 )
@@ -42,6 +42,7 @@ from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate
 from semcache.proxy.own import OwnParts, Readiness, own_app
+from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.settings import Settings
@@ -126,7 +127,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         classifiers = Classifiers(encoder, tasks.spawn)
         await classifiers.prepare(policies.current, _CLASSIFIER_PATIENCE)
 
-    index = FaissIndex()
+    index = FaissIndex(new_gpu_index=gpu_factory())
     near = NearCache(settings.store.near_entries, settings.store.near_bytes)
     follower = Follower(store, index, encoder, on_change=near.on_change)
     tasks.spawn(follower.run())
@@ -141,6 +142,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     )
     parts.ledger.start()
     stack.callback(parts.ledger.stop)
+    stack.push_async_callback(index.aclose)
     return parts
 
 
@@ -161,6 +163,7 @@ class _Parts:
     tasks: Tasks
 
     def __post_init__(self) -> None:
+        self.ids = Ids()
         self.gate = LoadGate(self.settings.limits.concurrent_requests)
         self.metrics = Metrics(self._gauges)
         self.ledger = Ledger(self.metrics, sys.stdout.buffer if self.settings.log_requests else None)
@@ -172,15 +175,18 @@ class _Parts:
         chat = ChatEndpoint(
             pipeline=pipeline,
             admission=admission,
-            replay=Replay(completion_id, self.clock.now, self.settings.store.near_bytes),
+            recent=RecentRequests(self.settings.store.near_bytes // 4),
+            replay=Replay(self.ids.completion, self.clock.now, self.settings.store.near_bytes),
             records=self.ledger,
             clock=self.clock,
-            new_request_id=request_id,
+            new_request_id=self.ids.request,
             body_limit=self.settings.limits.body_bytes,
             body_deadline=self.settings.limits.body_seconds,
         )
         own = own_app(
-            OwnParts(self._readiness, self.metrics.render, CONTENT_TYPE, pipeline, admission, request_id)
+            OwnParts(
+                self._readiness, self._render_metrics, CONTENT_TYPE, pipeline, admission, self.ids.request
+            )
         )
         return Edge(
             chat=chat,
@@ -189,7 +195,7 @@ class _Parts:
             backend_of=pipeline.backend_of,
             records=self.ledger,
             clock=self.clock,
-            new_request_id=request_id,
+            new_request_id=self.ids.request,
             gate=self.gate,
         )
 
@@ -211,6 +217,10 @@ class _Parts:
             new_id=lambda: EntryId(secrets.token_urlsafe(12)),
             jitter=random.random,
         )
+
+    def _render_metrics(self) -> bytes:
+        self.ledger.flush()
+        return self.metrics.render()
 
     def _store_alive(self) -> bool:
         return self.clock.monotonic() - self.follower.last_contact < _STORE_HEARD_WITHIN

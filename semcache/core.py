@@ -7,7 +7,7 @@ where higher is stricter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NewType
@@ -120,6 +120,8 @@ class ChatRequest:
     end_user: str
     exact_only: str | None = None
     uncacheable: str | None = None
+    keys: dict[Hashable, tuple[Namespace, ExactKey]] = field(default_factory=dict, compare=False, repr=False)
+    """What the request was hashed to, by who asked: a memo of those who read it, not a part of it."""
 
 
 @dataclass(frozen=True, slots=True)

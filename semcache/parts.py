@@ -202,11 +202,16 @@ def assembler_for(head: Head) -> Assembler | None:
     return chat_assembler(head.content_type)
 
 
-def request_id() -> str:
-    """Give a fresh request id."""
-    return f"req_{secrets.token_hex(12)}"
+class Ids:
+    """Fresh ids of requests and completions: unique, and not secret, so no system call is made for each."""
 
+    def __init__(self) -> None:
+        self._random = random.Random(secrets.randbits(256))  # noqa: S311 - names nothing that must not be guessed
 
-def completion_id() -> str:
-    """Give a fresh id in the form OpenAI gives."""
-    return f"chatcmpl-{secrets.token_hex(12)}"
+    def request(self) -> str:
+        """Give a fresh request id."""
+        return f"req_{self._random.getrandbits(96):024x}"
+
+    def completion(self) -> str:
+        """Give a fresh id in the form OpenAI gives."""
+        return f"chatcmpl-{self._random.getrandbits(96):024x}"

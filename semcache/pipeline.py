@@ -375,8 +375,11 @@ class Pipeline:
             upstream=backend.identity,
             headers=asked.answer_changing,
         )
-        namespace = namespace_of(asked.request, partition)
-        return _Step(asked, snapshot, policy, backend, namespace, exact_key(namespace, asked.request), trace)
+        keys = asked.request.keys.get(partition)
+        if keys is None:
+            namespace = namespace_of(asked.request, partition)
+            keys = asked.request.keys[partition] = (namespace, exact_key(namespace, asked.request))
+        return _Step(asked, snapshot, policy, backend, *keys, trace)
 
     def _epoch_keys(self, step: _Step) -> list[str]:
         """The counters an answer to this request is born under."""

@@ -1,7 +1,7 @@
 """The ledger: takes request records, counts them, and writes one log line each.
 
 Never blocks a request: records wait in a bounded deque that a writer thread empties ten times a
-second (waking a thread for each would cost more than the request); when it is full the line is
+second (waking a thread for each would cost more than the request); when it is full the record is
 dropped and counted. Lines are JSON objects without prompt text.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import fields
+from operator import attrgetter
 from typing import BinaryIO
 
 import orjson
@@ -19,13 +20,14 @@ from semcache.cost.metrics import Metrics
 
 _PAUSE = 0.1
 _FIELDS = tuple(field.name for field in fields(RequestRecord))
+_values = attrgetter(*_FIELDS)
 
 
 class Ledger:
     """A `RecordSink` that feeds the metrics and a log stream.
 
     Args:
-        metrics: counts every record.
+        metrics: counts every record, some time after it was emitted; see `flush`.
         out: where lines go, or None to write none.
         size: records waiting at most.
     """
@@ -35,24 +37,31 @@ class Ledger:
         self._out = out
         self._size = size
         self._waiting: deque[RequestRecord] = deque()
+        self._draining = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the writer, if there is something to write to."""
-        if self._out is not None and self._thread is None:
+        """Start the writer."""
+        if self._thread is None:
             self._thread = threading.Thread(target=self._write, name="semcache-ledger", daemon=True)
             self._thread.start()
 
     def emit(self, record: RequestRecord) -> None:
         """Take one record."""
-        self._metrics.observe(record)
-        if self._thread is None:
-            return
         if len(self._waiting) < self._size:
             self._waiting.append(record)
         else:
             self._metrics.count_dropped()
+
+    def flush(self) -> None:
+        """Count and write what waits, now."""
+        with self._draining:
+            records = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            for record in records:
+                self._metrics.observe(record)
+            if self._out is not None and records:
+                self._print(b"".join(map(log_line, records)))
 
     def stop(self) -> None:
         """Write what waits and end the writer. Idempotent."""
@@ -60,16 +69,14 @@ class Ledger:
             self._stopped.set()
             self._thread.join(timeout=5)
             self._thread = None
+        self.flush()
 
     def _write(self) -> None:
-        ended = False
-        while not ended:
-            ended = self._stopped.wait(_PAUSE)
-            self._drain()
+        while not self._stopped.wait(_PAUSE):
+            self.flush()
 
-    def _drain(self) -> None:
-        lines = b"".join(log_line(self._waiting.popleft()) for _ in range(len(self._waiting)))
-        if self._out is None or not lines:
+    def _print(self, lines: bytes) -> None:
+        if self._out is None:
             return
         try:
             self._out.write(lines)
@@ -82,9 +89,5 @@ class Ledger:
 def log_line(record: RequestRecord) -> bytes:
     """Give the canonical log line of a request: a JSON object, empty fields left away."""
     line: dict[str, object] = {"event": "request"}
-    for name in _FIELDS:
-        value = getattr(record, name)
-        if value is None or value in ("", (), False):
-            continue
-        line[name] = round(value, 6) if isinstance(value, float) else value
+    line.update((name, value) for name, value in zip(_FIELDS, _values(record), strict=True) if value)
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

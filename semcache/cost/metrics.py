@@ -13,12 +13,14 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from semcache.core import RequestRecord
+from semcache.core import Outcome, RequestRecord
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _FAST = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 _SLOW = (0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+_FORWARDED = frozenset((Outcome.MISS, Outcome.BYPASS, Outcome.DRAFT))
 
 Gauges = Callable[[], Iterable[tuple[str, str, float]]]
 """Gives (name, help, value) at scrape time."""
@@ -96,7 +98,8 @@ class Metrics:
             word = record.outcome.value
             timers = self._timers[record.outcome] = (self._duration.labels(word), self._overhead.labels(word))
         timers[0].observe(record.duration)
-        timers[1].observe(record.overhead)
+        if record.outcome in _FORWARDED:
+            timers[1].observe(record.overhead)
         if record.faults or record.collapsed or record.stored or record.shadow:
             self._observe_rare(record)
         if record.usage is not None:

@@ -6,9 +6,7 @@ from this machine and no proxy header says that it speaks for somebody else.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from semcache.core import Caller
 from semcache.errors import RequestError
@@ -16,18 +14,22 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.proxy.headers import RequestHeaders
 from semcache.proxy.types import Scope
 
+_MOST_KNOWN = 4096
+_LOOPBACK = ("127.", "::1", "::ffff:127.")
 _FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via")
 
 
-@dataclass(frozen=True, slots=True)
 class Admission:
-    """Decides who a request belongs to.
+    """Decides who a request belongs to, remembering those let in under the policies in force.
 
     Args:
         policies: gives the policy snapshot in force.
     """
 
-    policies: Callable[[], PolicySnapshot]
+    def __init__(self, policies: Callable[[], PolicySnapshot]) -> None:
+        self._policies = policies
+        self._known_under: PolicySnapshot | None = None
+        self._known: dict[tuple[str | None, str | None, bool], Caller] = {}
 
     def caller(self, scope: Scope, headers: RequestHeaders) -> Caller:
         """Authenticate a request.
@@ -35,18 +37,22 @@ class Admission:
         Raises:
             RequestError: 401, the same text for a missing and a wrong key.
         """
-        return self.policies().authenticate(headers.authorization, headers.api_key, is_local(scope))
+        snapshot = self._policies()
+        if snapshot is not self._known_under or len(self._known) >= _MOST_KNOWN:
+            self._known_under = snapshot
+            self._known.clear()
+        told = (headers.authorization, headers.api_key, is_local(scope))
+        caller = self._known.get(told)
+        if caller is None:
+            caller = self._known[told] = snapshot.authenticate(*told)
+        return caller
 
 
 def is_local(scope: Scope) -> bool:
     """True when the caller is a process of this machine, speaking for itself."""
     client = scope.get("client")
-    if client is None:
-        return False
-    try:
-        loopback = ipaddress.ip_address(client[0]).is_loopback
-    except ValueError:
-        return False
+    # The kernel wrote this address, in its shortest form.
+    loopback = client is not None and client[0].startswith(_LOOPBACK)
     return loopback and not any(name in _FORWARDED for name, _ in scope["headers"])
 
 

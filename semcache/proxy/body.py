@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import MutableMapping
 from typing import Any
 
 import orjson
 
+from semcache.answer.deadline import Deadline
 from semcache.errors import RequestError
 from semcache.proxy.types import Receive
 
@@ -35,33 +35,20 @@ async def read_body(receive: Receive, declared: bytes | None, limit: int, deadli
     """
     if declared is not None and declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
-    message = await _first(receive, deadline)
-    body: bytes = message.get("body", b"")
-    if len(body) > limit:
-        raise _too_large(limit)
-    if not message.get("more_body"):
-        return body
+    timer = Deadline(deadline)
     try:
-        async with asyncio.timeout(deadline):
-            return await _rest(receive, body, limit)
-    except TimeoutError:
-        raise _too_slow() from None
+        return await _read(receive, limit)
+    except asyncio.CancelledError:
+        if timer.took_effect():
+            raise _too_slow() from None
+        raise
+    finally:
+        timer.stop()
 
 
-async def _first(receive: Receive, deadline: float) -> MutableMapping[str, Any]:
-    try:
-        async with asyncio.timeout(deadline):
-            message = await receive()
-    except TimeoutError:
-        raise _too_slow() from None
-    if message["type"] == "http.disconnect":
-        raise ClientGone
-    return message
-
-
-async def _rest(receive: Receive, first: bytes, limit: int) -> bytes:
-    parts = [first]
-    size = len(first)
+async def _read(receive: Receive, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -70,9 +57,9 @@ async def _rest(receive: Receive, first: bytes, limit: int) -> bytes:
         size += len(part)
         if size > limit:
             raise _too_large(limit)
-        parts.append(part)
         if not message.get("more_body"):
-            return b"".join(parts)
+            return part if not parts else b"".join([*parts, part])
+        parts.append(part)
 
 
 def parse_object(body: bytes) -> tuple[dict[str, Any], bool]:

@@ -17,6 +17,7 @@ from semcache.ports import Clock, RecordSink
 from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone
 from semcache.proxy.exchange import Exchange
+from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 
@@ -35,6 +36,7 @@ class ChatEndpoint:
     pipeline: Pipeline
     admission: Admission
     replay: Replay
+    recent: RecentRequests
     records: RecordSink
     clock: Clock
     new_request_id: Callable[[], str]

@@ -21,6 +21,7 @@ from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.errors import error_event, error_reply
 from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
 from semcache.proxy.openai_chat import parse_chat
+from semcache.proxy.recent import Parsed
 from semcache.proxy.status import Told, forward_headers, hit_headers, told
 from semcache.proxy.types import Receive, Scope, Send
 
@@ -84,17 +85,23 @@ class Exchange:
         body = await read_body(
             self._receive, headers.content_length, self._end.body_limit, self._end.body_deadline
         )
-        value, whole = parse_object(body)
-        cache_object = value.pop("cache", None)
+        parsed = self._end.recent.get(body) or self._parse(body)
         return Asked(
-            request=parse_chat(value, _UPSTREAM_PATH),
+            request=parsed.request,
             caller=caller,
-            directives=directives_of(headers.ours, cache_object),
+            directives=directives_of(headers.ours, parsed.cache_object),
             headers=headers.forward,
             answer_changing=headers.answer_changing,
             upstream=headers.upstream,
-            raw_body=None if whole else body,
+            raw_body=None if parsed.whole else body,
         )
+
+    def _parse(self, body: bytes) -> Parsed:
+        value, whole = parse_object(body)
+        cache_object = value.pop("cache", None)
+        parsed = Parsed(parse_chat(value, _UPSTREAM_PATH), cache_object, whole)
+        self._end.recent.put(body, parsed)
+        return parsed
 
     # -- writing ------------------------------------------------------------------------
 
