@@ -6,6 +6,7 @@ Read by `app` and `cli` only. Unknown keys are errors. Secrets are references (`
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -128,6 +129,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order: flags (init), then environment; the file is merged below both by `load_settings`."""
+        del dotenv_settings, file_secret_settings  # secrets are references, and no file is read unasked
         return (init_settings, env_settings, _FileSource(settings_cls))
 
     @property
@@ -178,9 +180,13 @@ def load_settings(flags: dict[str, Any]) -> Settings:
     given = {name: value for name, value in flags.items() if value is not None}
     try:
         settings = Settings(**given)
+    except ValidationError as error:
+        raise PolicyError(_explain(error, ""), os.environ.get("SEMCACHE_CONFIG", "configuration")) from None
+    try:
         _check_names(settings)
     except ValidationError as error:
-        raise PolicyError(_explain(error), os.environ.get("SEMCACHE_CONFIG", "configuration")) from None
+        # The one upstream that is given as a bare URL, by flag or by setting.
+        raise PolicyError(_explain(error, "upstream"), "configuration") from None
     return settings
 
 
@@ -207,9 +213,27 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def _explain(error: ValidationError) -> str:
-    lines = [f"{'.'.join(map(str, item['loc'])) or 'settings'}: {item['msg']}" for item in error.errors()]
-    return "; ".join(lines)
+def _explain(error: ValidationError, inside: str) -> str:
+    """Name every mistake by its setting; values are not repeated, since one may be a secret."""
+    return "; ".join(_mistake(item["loc"], item["type"], item["msg"], inside) for item in error.errors())
+
+
+def _mistake(place: tuple[int | str, ...], kind: str, message: str, inside: str) -> str:
+    name = inside or ".".join(map(str, place)) or "settings"
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(str(place[-1]), _known(place[:-1]), 1) if place else []
+        return f"{name}: there is no such setting{f'; did you mean {near[0]}?' if near else ''}"
+    return f"{name}: {message.removeprefix('Value error, ')}"
+
+
+def _known(place: tuple[int | str, ...]) -> list[str]:
+    """Names of the settings at one place."""
+    model: Any = Settings
+    for name in place:
+        field = getattr(model, "model_fields", {}).get(str(name))
+        # Inside a map of parts its keys stand in the place; the parts are all upstreams.
+        model = UpstreamSettings if field is None or name == "upstreams" else field.annotation
+    return list(getattr(model, "model_fields", {}))
 
 
 def resolve_secret(reference: str) -> str:

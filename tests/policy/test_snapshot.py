@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from semcache.core import CachePolicy, Caller, Directives, Mode, Scope, TenantId
+from semcache.core import Caller, Directives, Mode, Scope, TenantId
 from semcache.errors import PolicyError, RequestError
 from semcache.policy import snapshot as module
 from semcache.policy.domain import Quota
@@ -162,7 +162,6 @@ def test_tightening_a_foreign_policy_is_an_error() -> None:
     mine = policies.resolve(chat(), ME, NONE)
     with pytest.raises(PolicyError):
         policies.tighten(replace(mine, tenant=TenantId("other")), "medical")
-
 
 
 def test_upstream_quota_and_exemplars() -> None:
