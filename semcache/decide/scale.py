@@ -6,6 +6,7 @@ Such an encoder's policy says at which raw cosines the bars lie; between them th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from semcache.core import Curve
 
@@ -33,7 +34,7 @@ def rescale(cosine: float, knots: Curve) -> float:
     """
     points = sorted({(-1.0, -1.0), *knots, (1.0, 1.0)})
     at = max(-1.0, min(1.0, cosine))
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         if at <= x1:
             return y0 if x1 == x0 else y0 + (y1 - y0) * (at - x0) / (x1 - x0)
     return 1.0
