@@ -129,7 +129,6 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order: flags (init), then environment, then the file; nothing from places nobody named."""
-        del dotenv_settings, file_secret_settings
         del dotenv_settings, file_secret_settings  # secrets are references, and no file is read unasked
         return (init_settings, env_settings, _FileSource(settings_cls))
 
