@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from semcache.cli.options import Config, Data, Json, settings_from
-from semcache.core import Entry, EntryId, TenantId
-from semcache.errors import SemcacheError
+from semcache.cli.screen import wide_console
+from semcache.core import Entry, EntryId, ReviewStatus, TenantId
+from semcache.errors import SemcacheError, StoreError
 from semcache.parts import open_store
 from semcache.ports import Selector
 from semcache.settings import Settings
+from semcache.store.browse import Counts, Page
 from semcache.store.redis_store import RedisStore
 
 app = typer.Typer(help="Stored answers: list, show, delete.", no_args_is_help=True)
@@ -47,28 +50,22 @@ def list_entries(
     """List entries, newest first."""
     selector = Selector(TenantId(tenant), tag=tag, namespace=namespace, model=model)
 
-    async def read(store: RedisStore) -> Any:
-        return await store.list_entries(selector, cursor, limit), await store.counts(TenantId(tenant))
+    async def read(store: RedisStore) -> tuple[Page, Counts, list[TenantId]]:
+        page = await store.list_entries(selector, cursor, limit)
+        return page, await store.counts(TenantId(tenant)), await store.tenants()
 
-    page, counts = _run(settings_from(config, data=data), read)
+    page, counts, tenants = _run(settings_from(config, data=data), read)
     if as_json:
         rows = [_summary(entry) for entry in page.entries]
         typer.echo(
             json.dumps({"entries": rows, "cursor": page.cursor, "total": counts.entries}, ensure_ascii=False)
         )
         return
-    table = Table(box=None)
-    for name in ("id", "domain", "model", "status", "stored", "expires", "vector", "question"):
-        table.add_column(name, no_wrap=name != "question")
-    for entry in page.entries:
-        row = _summary(entry)
-        table.add_row(
-            *(str(row[name]) for name in ("id", "domain", "model", "status", "stored", "expires", "vector")),
-            row["question"],
-        )
-    console = Console()
-    console.print(table)
+    console = wide_console()
+    console.print(_table(page.entries, time.time()))
     console.print(f"{counts.entries} entries, {counts.bytes / 1024:.0f} KiB in tenant {tenant}")
+    if tenant not in tenants and tenants:
+        console.print(f"tenants with entries: {', '.join(tenants)}")
     if page.cursor:
         console.print(f"more: --cursor {page.cursor}")
 
@@ -85,12 +82,13 @@ def show(
         settings_from(config, data=data), lambda store: store.show(TenantId(tenant), EntryId(entry_id))
     )
     if entry is None:
-        raise SemcacheError(f"tenant {tenant} has no entry {entry_id}")
+        raise SemcacheError(
+            f"tenant {tenant} has no entry {entry_id}; see: semcache entries list --tenant {tenant}"
+        )
     shown = _summary(entry) | {
         "prompt": entry.prompt,
         "namespace": entry.namespace,
         "key": entry.key,
-        "tags": entry.tags,
         "encoder": entry.embedding.encoder if entry.embedding else None,
         "version": entry.version,
         "answer": json.loads(entry.completion.body),
@@ -108,6 +106,7 @@ def delete(
     everything: Annotated[bool, typer.Option("--all", help="All entries of the tenant.")] = False,
     data: Data = None,
     config: Config = None,
+    as_json: Json = False,
 ) -> None:
     """Invalidate entries by id, tag, namespace, model, or all of a tenant; nothing of it comes back."""
     if not (ids or tag or namespace or model or everything):
@@ -117,11 +116,49 @@ def delete(
     chosen = tuple(EntryId(name) for name in ids or ())
     selector = Selector(TenantId(tenant), chosen, tag, namespace, model)
     count = _run(settings_from(config, data=data), lambda store: store.delete(selector))
-    typer.echo(f"{count} entries invalidated")
+    typer.echo(json.dumps({"invalidated": count}) if as_json else f"{count} entries invalidated")
+
+
+def _table(entries: Sequence[Entry], now: float) -> Table:
+    """Lay entries out so that ids stay whole: what does not fit is folded, never cut."""
+    table = Table(box=None, pad_edge=False)
+    width = max((len(entry.id) for entry in entries), default=2)
+    table.add_column("id", no_wrap=True, min_width=width)
+    table.add_column("question", overflow="fold")
+    table.add_column("domain", overflow="fold")
+    table.add_column("model", overflow="fold")
+    table.add_column("stored (UTC)", no_wrap=True, min_width=12)
+    table.add_column("left", no_wrap=True, min_width=5)
+    table.add_column("notes", overflow="fold")
+    for entry in entries:
+        row = _summary(entry)
+        stored, left = _day(entry.created_at), _span(entry.expires_at - now)
+        # Markup would read brackets in questions as styles.
+        cells = (entry.id, row["question"], entry.domain, entry.model, stored, left, _notes(entry))
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def _notes(entry: Entry) -> str:
+    notes = [] if entry.status is ReviewStatus.UNREVIEWED else [entry.status.value]
+    return ", ".join(notes if entry.embedding else [*notes, "no vector"])
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M")
+
+
+def _span(seconds: float) -> str:
+    """Give a span in its largest whole unit."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return "over"
 
 
 def _summary(entry: Entry) -> dict[str, Any]:
-    question = entry.prompt if len(entry.prompt) <= _PROMPT else entry.prompt[: _PROMPT - 1] + "…"
+    prompt = " ".join(entry.prompt.split())
+    question = prompt if len(prompt) <= _PROMPT else prompt[: _PROMPT - 1] + "…"
     return {
         "id": entry.id,
         "domain": entry.domain,
@@ -129,13 +166,14 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "status": entry.status.value,
         "stored": _time(entry.created_at),
         "expires": _time(entry.expires_at),
-        "vector": "yes" if entry.embedding else "no",
+        "vector": entry.embedding is not None,
+        "tags": entry.tags,
         "question": question,
     }
 
 
 def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _run(settings: Settings, work: Callable[[RedisStore], Awaitable[Result]]) -> Result:
@@ -146,4 +184,13 @@ def _run(settings: Settings, work: Callable[[RedisStore], Awaitable[Result]]) ->
         finally:
             await store.aclose()
 
-    return asyncio.run(run())
+    try:
+        return asyncio.run(run())
+    except StoreError as error:
+        if error.kind != "down":
+            raise
+        where = settings.store.url or f"the data directory {settings.data}"
+        raise SemcacheError(
+            f"no store answers at {where}: entries are read where a proxy runs. "
+            "Start one (semcache serve), or name its directory by --data, or its store.url by --config"
+        ) from None

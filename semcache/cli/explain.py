@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from semcache.cli.options import Json
+from semcache.cli.screen import wide_console
 from semcache.errors import SemcacheError
 
 _TIMEOUT = 10.0
@@ -41,19 +43,44 @@ def explain(
         return
     table = Table(show_header=False, box=None)
     for name, value in told.items():
-        table.add_row(name.replace("_", " "), "-" if value in (None, "", []) else str(value))
-    Console().print(table)
+        table.add_row(name.replace("_", " "), escape(_shown(value)))
+    wide_console().print(table)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None | "" | []:
+            return "-"
+        case float():
+            return f"{value:.4f}".rstrip("0").rstrip(".")
+        case list():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
 
 
 def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
     if not url.startswith(("http://", "https://")):
-        raise SemcacheError(f"{url} is no http address")
+        raise SemcacheError(
+            f"--url must begin with http:// or https://, as in http://{url.partition('/')[0]}"
+        )
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - scheme checked above
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:  # noqa: S310 - scheme checked above
             told: dict[str, Any] = json.load(reply)
             return told
     except urllib.error.HTTPError as error:
-        raise SemcacheError(f"the proxy refused: {error.read().decode(errors='replace')}") from None
-    except OSError as error:
-        raise SemcacheError(f"no proxy answers at {url} ({error}); start one with: semcache serve") from None
+        raise SemcacheError(f"the proxy refused with {error.code}: {_message(error.read())}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise SemcacheError(
+            f"no proxy answers at {url} ({reason}); start one with: semcache serve, or name it by --url"
+        ) from None
+
+
+def _message(body: bytes) -> str:
+    """Give the words of an error in the protocol's shape, else the body itself."""
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")[:200]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from semcache.cli.options import Config, Data, settings_from
-from semcache.cli.screen import Screen
+from semcache.cli.screen import Screen, wide_console
 from semcache.models.catalogue import status
 from semcache.models.fetch import fetch as fetch_models
 from semcache.models.packaged import PACKAGED
@@ -34,15 +33,15 @@ def fetch(
 def list_models(data: Data = None, config: Config = None) -> None:
     """Show the packaged models, where they come from, and whether they are ready."""
     settings = settings_from(config, data=data)
-    table = Table(box=None)
+    table = Table(box=None, pad_edge=False)
     for column in ("model", "kind", "package", "licence", "state", "MiB"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for found in status(settings.data):
         source = PACKAGED[found.name]
         package = f"{source.package} {source.version}"
         size = f"{found.size / 2**20:.0f}"
         table.add_row(found.name, found.kind, package, found.licence, found.state, size)
-    Console().print(table)
+    wide_console().print(table)
 
 
 def fetch_needed(settings: Settings, screen: Screen) -> None:

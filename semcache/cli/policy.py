@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semcache.cli.options import Config, Data, Json, settings_from
-from semcache.cli.screen import Screen
+from semcache.cli.screen import Screen, wide_console
 from semcache.core import Caller, Directives, TenantId
 from semcache.errors import SemcacheError
 from semcache.parts import open_judge
@@ -54,9 +54,10 @@ def run_pairs(
 ) -> None:
     """Run the question pairs of the files with the real encoder and the real gate; exit 1 when one fails."""
     settings = settings_from(config, data=data)
-    screen = Screen()
-    with screen.waiting("loading the encoders and judging the pairs"):
-        results = asyncio.run(_judged(settings, _load(directory), TenantId(tenant) if tenant else None))
+    snapshot = _load(directory)
+    chosen = _known(snapshot, tenant) if tenant else None
+    with Screen().waiting("loading the encoders and judging the pairs"):
+        results = asyncio.run(_judged(settings, snapshot, chosen))
     if as_json:
         typer.echo(json.dumps([_row(result) for result in results], ensure_ascii=False))
     else:
@@ -81,7 +82,8 @@ def explain(
         messages.insert(0, {"role": "system", "content": system})
     request = parse_chat({"model": model, "messages": messages}, "/v1/chat/completions")
     directives = Directives(domain=domain, threshold=threshold)
-    told = explaining.explain(_load(directory), request, Caller(TenantId(tenant)), directives)
+    snapshot = _load(directory)
+    told = explaining.explain(snapshot, request, Caller(_known(snapshot, tenant)), directives)
     console = Console(highlight=False)
     for step in told.steps:
         console.print(
@@ -94,7 +96,8 @@ def explain(
     policy = told.policy
     console.print(
         f"domain {policy.domain}, mode {policy.mode}, threshold {policy.threshold}, verified "
-        f"{policy.verified_threshold}, draft {policy.draft_threshold}, scope {policy.scope}, ttl {policy.ttl:.0f} s"
+        f"{policy.verified_threshold}, draft {policy.draft_threshold}, scope {policy.scope}, ttl {policy.ttl:.0f} s",
+        soft_wrap=True,
     )
 
 
@@ -109,10 +112,16 @@ def _load(directory: Path | None) -> PolicySnapshot:
     return load_directory(directory) if directory is not None else load_default()
 
 
+def _known(snapshot: PolicySnapshot, tenant: str) -> TenantId:
+    if tenant not in snapshot.tenants:
+        raise SemcacheError(f"no file speaks for tenant {tenant}; there are: {', '.join(snapshot.tenants)}")
+    return TenantId(tenant)
+
+
 def _print(results: tuple[TrialResult, ...]) -> None:
-    table = Table(box=None)
+    table = Table(box=None, pad_edge=False)
     for name in ("", "where", "domain", "expected", "outcome", "similarity", "reasons"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for result in results:
         row = _row(result)
         mark = "[green]ok[/green]" if result.passed else "[red]FAILS[/red]"
@@ -126,7 +135,7 @@ def _print(results: tuple[TrialResult, ...]) -> None:
             similarity,
             ", ".join(result.reasons),
         )
-    console = Console()
+    console = wide_console()
     console.print(table)
     failed = sum(not result.passed for result in results)
     console.print(f"{len(results)} pairs, {failed} failed")

@@ -10,6 +10,14 @@ from rich.console import Console
 
 from semcache.settings import Settings
 
+_WIDE = 400
+
+
+def wide_console() -> Console:
+    """Give a console for tables on stdout: as wide as the terminal, and never cut where there is none."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_WIDE)
+
 
 class Screen:
     """Progress, notes, and what to type next."""
