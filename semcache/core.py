@@ -290,6 +290,11 @@ class CachePolicy:
     store_tool_calls: bool = False
     encoder_scales: tuple[EncoderScale, ...] = ()
 
+    @property
+    def floor(self) -> float:
+        """The lowest similarity at which an entry is of any use to this request."""
+        return min(self.threshold, self.verified_threshold, self.draft_threshold)
+
     def curves_of(self, encoder: str) -> tuple[Curve, ...]:
         """Give the curves of an encoder by its name; none means the policy states nothing for it."""
         return next((scale.curves for scale in self.encoder_scales if scale.encoder == encoder), ())

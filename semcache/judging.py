@@ -14,12 +14,14 @@ from semcache.core import (
     Decision,
     Directives,
     Embedding,
+    EncoderId,
     Entry,
     EntryId,
     ExactKey,
     Hit,
     Miss,
     Mode,
+    Neighbour,
 )
 from semcache.decide.decision import Candidate, decide
 from semcache.decide.scale import on_curves
@@ -28,41 +30,33 @@ from semcache.errors import EncoderError
 from semcache.ports import Encoder
 
 
-def decide_near(
-    encoder: Encoder,
-    policy: CachePolicy,
-    directives: Directives,
-    asked: str,
-    near: Sequence[Candidate],
-    now: float,
-) -> Decision:
-    """Decide about neighbours of one question.
+def similarity_of(
+    encoder: Encoder, policy: CachePolicy, generation: EncoderId, cosine: float
+) -> float | None:
+    """Put a raw cosine on the reference scale: by the policy's own curves, else by the encoder's table.
 
-    Args:
-        encoder: knows the way from its raw cosines to the reference scale.
-        policy: thresholds and gate.
-        directives: what the client asked.
-        asked: the last user text.
-        now: Unix seconds.
-        near: candidates with the *raw* cosine as similarity, all of one encoder.
-
-    Returns:
-        What `decide` says on the reference scale, reached by the policy's own curves for this
-        encoder or by its calibration table; `Miss("uncalibrated-encoder")` where there is neither.
+    None where there is neither: then nothing can be said about the pair.
     """
-    generations = {item.entry.embedding.encoder for item in near if item.entry.embedding is not None}
-    for generation in generations:
-        name = encoder.name_of(generation)
-        curves = policy.curves_of(name)
-        scaled: list[Candidate] = []
-        for item in near:
-            cosine = item.similarity
-            reference = on_curves(cosine, curves) if curves else encoder.to_reference(generation, cosine)
-            if reference is None:
-                return Miss("uncalibrated-encoder")
-            scaled.append(Candidate(item.entry, reference))
-        return decide(policy, directives, asked, scaled, now)
-    return decide(policy, directives, asked, (), now)
+    curves = policy.curves_of(encoder.name_of(generation))
+    return on_curves(cosine, curves) if curves else encoder.to_reference(generation, cosine)
+
+
+def near_enough(
+    encoder: Encoder, policy: CachePolicy, generation: EncoderId, neighbours: Sequence[Neighbour]
+) -> list[tuple[EntryId, float]] | Miss:
+    """Give the neighbours that are of any use, best first, with their similarities; or why none is.
+
+    What lies below every bar of the policy need not be read from the store.
+    """
+    near: list[tuple[EntryId, float]] = []
+    for neighbour in neighbours:
+        similarity = similarity_of(encoder, policy, generation, neighbour.cosine)
+        if similarity is None:
+            return Miss("uncalibrated-encoder")
+        if similarity < policy.floor:
+            return near or Miss("below-threshold", similarity=similarity)
+        near.append((neighbour.entry_id, similarity))
+    return near or Miss("empty")
 
 
 async def judge(encoder: Encoder, a: str, b: str, policy: CachePolicy) -> Decision:
@@ -81,8 +75,11 @@ async def judge(encoder: Encoder, a: str, b: str, policy: CachePolicy) -> Decisi
         raise
     if stored.encoder != asked.encoder:
         return Miss("other-encoder")
-    near = Candidate(_entry(a, policy, stored), float(stored.vector @ asked.vector))
-    return decide_near(encoder, policy, Directives(), b, [near], now=0.0)
+    similarity = similarity_of(encoder, policy, asked.encoder, float(stored.vector @ asked.vector))
+    if similarity is None:
+        return Miss("uncalibrated-encoder")
+    candidates = [Candidate(_entry(a, policy, stored), similarity)]
+    return decide(policy, Directives(), b, candidates, now=0.0)
 
 
 def _entry(prompt: str, policy: CachePolicy, embedding: Embedding | None) -> Entry:

@@ -36,17 +36,18 @@ from semcache.core import (
     TenantId,
 )
 from semcache.decide import admission
-from semcache.decide.decision import Candidate
+from semcache.decide.decision import Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace, call_of
-from semcache.judging import decide_near
+from semcache.judging import near_enough
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 from semcache.store.near import NearCache
 
+_SEARCHES = 3
 _LATER = (0.5, 2.0, 8.0)
 """Seconds before a text whose encoder was busy or still loading is embedded again."""
 
@@ -199,8 +200,7 @@ class Pipeline:
         closed = admission.may_match(step.policy, request, directives)
         if closed is not None:
             return Miss(closed)
-        candidates = await self._candidates(step, embedding)
-        return decide_near(self.encoder, step.policy, directives, prompt, candidates, self.clock.now())
+        return await self._judged(step, self.encoder, embedding)
 
     def _tighten_by_domain(self, step: _Step, embedding: Embedding) -> bool:
         """Let the classifier make the policy stricter; False while it cannot tell yet."""
@@ -219,20 +219,26 @@ class Pipeline:
             self._tighten_by_domain(step, step.embedding)
         return admission.may_store(step.policy, step.asked.request, step.asked.directives)
 
-    async def _candidates(self, step: _Step, embedding: Embedding) -> list[Candidate]:
-        """Neighbours by raw cosine, re-read from the store and checked again."""
-        neighbours = await self.index.search(step.namespace, embedding, step.policy.neighbours)
-        ids = [neighbour.entry_id for neighbour in neighbours]
-        entries = await self.store.get_many(step.policy.tenant, ids) if ids else []
-        ghosts = [entry_id for entry_id, entry in zip(ids, entries, strict=True) if entry is None]
-        if ghosts:
-            await self.index.remove(ghosts)
+    async def _judged(self, step: _Step, encoder: Encoder, embedding: Embedding) -> Decision:
+        """Search, re-read what is near enough to matter, decide.
+
+        Vectors without an entry are forgotten; where they took places, the search is made again.
+        """
+        policy, directives = step.policy, step.asked.directives
         candidates: list[Candidate] = []
-        for neighbour, entry in zip(neighbours, entries, strict=True):
-            if entry is None or not _belongs(entry, step, embedding):
-                continue
-            candidates.append(Candidate(entry, neighbour.cosine))
-        return candidates
+        for _ in range(_SEARCHES):
+            neighbours = await self.index.search(step.namespace, embedding, policy.neighbours)
+            near = near_enough(encoder, policy, embedding.encoder, neighbours)
+            if isinstance(near, Miss):
+                return near
+            entries = await self.store.get_many(policy.tenant, [entry_id for entry_id, _ in near])
+            found = zip(near, entries, strict=True)
+            candidates = [Candidate(e, s) for (_, s), e in found if e and _belongs(e, step, embedding)]
+            ghosts = [name for (name, _), entry in zip(near, entries, strict=True) if entry is None]
+            if not ghosts:
+                break
+            await self.index.remove(ghosts)
+        return decide(policy, directives, step.asked.request.prompt or "", candidates, self.clock.now())
 
     def _fault(self, step: _Step, part: str, error: EncoderError | VectorIndexError | StoreError) -> Miss:
         """Note a cache fault; the request goes on as a miss."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -39,12 +39,13 @@ class EncoderSpec:
     normalise: bool
     prefix: str
     runtime: str
+    id: EncoderId = field(init=False)
+    """Generation: the name, and twelve hex digits over every other field."""
 
-    @property
-    def id(self) -> EncoderId:
-        """Generation: the name, and twelve hex digits over every field."""
-        body = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True).encode()
-        return EncoderId(f"{self.name}@{hashlib.sha256(body).hexdigest()[:12]}")
+    def __post_init__(self) -> None:
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "id"}
+        body = json.dumps(told, sort_keys=True, ensure_ascii=True).encode()
+        object.__setattr__(self, "id", EncoderId(f"{self.name}@{hashlib.sha256(body).hexdigest()[:12]}"))
 
 
 class TextModel(Protocol):
