@@ -108,8 +108,8 @@ def sse_parts(
 
 
 def _set_usage(document: dict[str, Any], mode: UsageMode) -> None:
-    if mode == "zero" and isinstance(document.get("usage"), dict):
-        document["usage"] = zeroed(document["usage"])
+    if mode == "zero":
+        document["usage"] = zeroed(document.get("usage"))
 
 
 def _stored_chunks(chunks: list[Any], include_usage: bool, mode: UsageMode) -> Iterator[dict[str, Any]]:
@@ -117,7 +117,8 @@ def _stored_chunks(chunks: list[Any], include_usage: bool, mode: UsageMode) -> I
     for chunk in chunks:
         had_usage = chunk.get("usage") is not None
         chunk.pop("object", None)
-        _set_usage(chunk, mode)
+        if had_usage:
+            _set_usage(chunk, mode)
         if not include_usage:
             chunk.pop("usage", None)
         if include_usage or chunk.get("choices") or not had_usage:

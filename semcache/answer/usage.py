@@ -31,9 +31,10 @@ def read_usage(usage: Any) -> Usage | None:
     return Usage(prompt, completion, min(_count(cached) or 0, prompt))
 
 
-def zeroed(usage: dict[str, Any]) -> dict[str, Any]:
-    """Give the usage of a replay: nothing was spent; what the first answer cost stands beside."""
-    return {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0, "semcache_saved": usage}
+def zeroed(usage: Any) -> dict[str, Any]:
+    """Give the usage of a replay: nothing was spent; what the first answer cost, if known, stands beside."""
+    nothing: dict[str, Any] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    return nothing | {"semcache_saved": usage} if isinstance(usage, dict) else nothing
 
 
 def _count(value: Any) -> int | None:

@@ -66,12 +66,18 @@ def test_usage_is_zero_unless_the_original_is_wanted() -> None:
     assert last["usage"] == usage
 
 
-def test_an_answer_without_usage_gets_none() -> None:
+def test_an_answer_stored_without_usage_costs_nothing_too_and_invents_no_original() -> None:
+    """A stream often comes without usage; clients that read it must not stumble over its replay."""
     body = chat_body()
     del body["usage"]
     completion = stored(body)
-    assert "usage" not in json.loads(json_parts(completion).whole(ID, CREATED))
-    assert events(sse_parts(completion, include_usage=True).whole(ID, CREATED))[-1]["choices"]
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    assert json.loads(json_parts(completion).whole(ID, CREATED))["usage"] == nothing
+    assert events(sse_parts(completion, include_usage=True).whole(ID, CREATED))[-1]["usage"] == nothing
+    assert "usage" not in json.loads(json_parts(completion, "original").whole(ID, CREATED))
+    assert events(sse_parts(completion, include_usage=True, usage="original").whole(ID, CREATED))[-1][
+        "choices"
+    ]
 
 
 def test_a_stream_has_role_first_finish_last_and_the_same_head_everywhere() -> None:
