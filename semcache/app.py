@@ -7,6 +7,7 @@ The store's and the engine's servers are children of whoever starts the workers 
 
 from __future__ import annotations
 
+import asyncio
 import random
 import secrets
 import sys
@@ -33,6 +34,7 @@ from semcache.parts import (
     open_or_do_without,
     quotas,
     tidying,
+    upstreams_known,
     warm,
 )
 from semcache.pipeline import Pipeline
@@ -74,6 +76,12 @@ class App:
         self._settings = settings
         self._wiring = wiring
         self._edge: Edge | None = None
+        self._parts: _Parts | None = None
+
+    def reload_policies(self) -> None:
+        """Read the policy files again, on purpose: tenants whose files vanished are then gone."""
+        if self._parts is not None:
+            self._parts.tasks.spawn(self._parts.policies.reload())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection, or the lifespan."""
@@ -85,31 +93,34 @@ class App:
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            async with opened(self._settings, self._wiring) as self._edge:
+            async with opened(self._settings, self._wiring) as self._parts:
+                self._edge = self._parts.edge()
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 self._edge.gate.drain()
         except (PolicyError, OSError) as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
+        except asyncio.CancelledError:
+            # Told to stop at once: everything is closed by now, and nobody waits for our answer.
+            return
         await send({"type": "lifespan.shutdown.complete"})
 
 
 @asynccontextmanager
-async def opened(settings: Settings, wiring: Wiring) -> AsyncIterator[Edge]:
-    """Open every part of a worker, give its outermost callable, close all of it.
+async def opened(settings: Settings, wiring: Wiring) -> AsyncIterator[_Parts]:
+    """Open every part of a worker, give them, close all of it.
 
     Raises:
         PolicyError: policies or configuration are refused.
     """
     async with AsyncExitStack() as stack, Tasks() as tasks:
-        parts = await _open(settings, wiring, stack, tasks)
-        yield parts.edge()
+        yield await _open(settings, wiring, stack, tasks)
 
 
 async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks: Tasks) -> _Parts:
     clock = SystemClock()
-    policies = await LivePolicies.open(settings.policies)
+    policies = await LivePolicies.open(settings.policies, check=upstreams_known(settings))
     tasks.spawn(policies.run())
 
     store = RedisStore(

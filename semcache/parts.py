@@ -27,10 +27,11 @@ from semcache.core import TenantId
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
-from semcache.errors import EncoderError, StoreError
+from semcache.errors import EncoderError, PolicyError, StoreError
 from semcache.journey import Backend
 from semcache.judging import judge
 from semcache.models.catalogue import resolve
+from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
 from semcache.policy.watch import LivePolicies
 from semcache.settings import Settings, UpstreamSettings, resolve_secret
@@ -147,6 +148,23 @@ async def tidying(store: RedisStore) -> None:
         await asyncio.sleep(random.uniform(0.5, 1.5) * _TIDY_EVERY)  # noqa: S311 - only spreads workers out
         with contextlib.suppress(StoreError):
             await store.tidy()
+
+
+def upstreams_known(settings: Settings) -> Callable[[PolicySnapshot], None]:
+    """Give a check of policies that refuses a tenant whose upstream is not configured."""
+
+    def check(snapshot: PolicySnapshot) -> None:
+        for tenant in snapshot.tenants:
+            name = snapshot.upstream(tenant)
+            if name is not None and name not in settings.upstream_names:
+                source = snapshot.tenant(tenant).source
+                known = ", ".join(sorted(settings.upstream_names))
+                raise PolicyError(
+                    f"upstream: the configuration has no upstream of this name; it has: {known}",
+                    f"{source.file}:{source.line('upstream')}",
+                )
+
+    return check
 
 
 def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:

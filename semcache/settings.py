@@ -145,6 +145,11 @@ class Settings(BaseSettings):
         return self.engine.always or not self.all_upstreams
 
     @property
+    def upstream_names(self) -> frozenset[str]:
+        """Names of everything that can answer, the local engine included when it runs."""
+        return frozenset({*self.all_upstreams, *([self.engine.name] if self.runs_engine else [])})
+
+    @property
     def first_upstream(self) -> str:
         """Name of the upstream that answers when a tenant names none."""
         if self.default_upstream:
@@ -191,9 +196,8 @@ def load_settings(flags: dict[str, Any]) -> Settings:
 
 
 def _check_names(settings: Settings) -> None:
-    names = {*settings.all_upstreams, *([settings.engine.name] if settings.runs_engine else [])}
-    if settings.first_upstream not in names:
-        known = ", ".join(sorted(names))
+    if settings.first_upstream not in settings.upstream_names:
+        known = ", ".join(sorted(settings.upstream_names))
         raise PolicyError(f"default_upstream {settings.first_upstream!r} is not configured; known: {known}")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 
 import uvicorn
@@ -47,11 +49,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def make_server(settings: Settings, wiring: Wiring, on_ready: Callable[[], None]) -> Server:
+def make_server(settings: Settings, app: App, on_ready: Callable[[], None]) -> Server:
     """Build the server of one worker."""
     protocol = type("Protocol", (HeadDeadlineProtocol,), {"head_deadline": settings.limits.header_seconds})
     config = uvicorn.Config(
-        App(settings, wiring),
+        app,
         http=protocol,
         loop="none",
         ws="none",
@@ -59,6 +61,8 @@ def make_server(settings: Settings, wiring: Wiring, on_ready: Callable[[], None]
         log_config=None,
         access_log=False,
         server_header=False,
+        # Whom a proxy header speaks for is decided at admission; nothing may rewrite the peer's address.
+        proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=int(settings.limits.drain_seconds),
     )
@@ -73,15 +77,48 @@ async def run_here(
     Raises:
         SemcacheError: the worker could not start.
     """
-    server = make_server(settings, wiring, ready)
+    app = App(settings, wiring)
+    server = make_server(settings, app, ready)
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, server.stop)
+    loop.add_signal_handler(signal.SIGHUP, _hung_up(server.stop, app.reload_policies))
     await server.serve(sockets=[listener])
     if not server.started:
         raise SemcacheError("the proxy could not start; the lines above say why")
 
 
-async def serve_worker(settings: Settings, wiring: Wiring, listener: socket.socket) -> None:
-    """Serve as one of several workers."""
-    await run_here(settings, wiring, listener, lambda: None)
+async def serve_worker(settings: Settings, wiring: Wiring, listener: socket.socket, ready_fd: int) -> None:
+    """Serve as one of several workers: say on `ready_fd` when requests are taken, end with the parent.
+
+    The parent holds the other end of standard input; it closes when the parent is gone, however
+    that went, and a worker without a parent would hold the port for ever.
+    """
+    serving = asyncio.ensure_future(run_here(settings, wiring, listener, lambda: _say_ready(ready_fd)))
+    loop = asyncio.get_running_loop()
+
+    def orphaned() -> None:
+        loop.remove_reader(0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    loop.add_reader(0, orphaned)
+    await serving
+
+
+def _say_ready(fd: int) -> None:
+    with contextlib.suppress(OSError):  # the parent is gone, and its end is told by standard input
+        os.write(fd, b"1")
+        os.close(fd)
+
+
+def _hung_up(stop: Callable[[], None], reload: Callable[[], None]) -> Callable[[], None]:
+    """Give what SIGHUP does: read the policies again, unless it says that our terminal was closed."""
+    on_terminal = sys.stderr.isatty()
+
+    def hung_up() -> None:
+        if on_terminal and not sys.stderr.isatty():
+            stop()
+        else:
+            reload()
+
+    return hung_up

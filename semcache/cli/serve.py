@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +25,11 @@ from semcache.cli.options import Config, Data, Policies, settings_from
 from semcache.cli.screen import Screen
 from semcache.cli.workers import WorkerOrder, read_order, run_workers
 from semcache.errors import PolicyError
+from semcache.parts import upstreams_known
 from semcache.policy.loader import load_default, load_directory
 from semcache.settings import Settings
+
+_ENDED_AT_START = 128 + signal.SIGTERM
 
 
 def serve(
@@ -49,7 +53,10 @@ def serve(
     screen = Screen()
     fetch_needed(settings, screen)
     with uvloop_runner() as runner:
-        runner.run(_serve(settings, screen))
+        try:
+            runner.run(_serve(settings, screen))
+        except asyncio.CancelledError:
+            raise typer.Exit(_ENDED_AT_START) from None
 
 
 def worker() -> None:
@@ -57,7 +64,7 @@ def worker() -> None:
     configure_logs()
     order = read_order()
     with uvloop_runner() as runner:
-        runner.run(serve_worker(order.settings(), order.wiring, order.listener()))
+        runner.run(serve_worker(order.settings(), order.wiring, order.listener(), order.ready_fd))
 
 
 def uvloop_runner() -> asyncio.Runner:
@@ -72,6 +79,7 @@ def refuse_exposed(settings: Settings) -> None:
         PolicyError: with what to do next.
     """
     snapshot = load_directory(settings.policies) if settings.policies else load_default()
+    upstreams_known(settings)(snapshot)
     if not settings.is_loopback and not snapshot.has_keys:
         raise PolicyError(
             f"refusing to listen on {settings.host}: no tenant has a key, so anybody could use it. "
@@ -81,6 +89,10 @@ def refuse_exposed(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings, screen: Screen) -> None:
+    starting = asyncio.current_task()
+    if starting is not None:
+        # Until requests are taken; then whoever serves says what a signal does.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, starting.cancel)
     listener = listen(settings)
     household = Household(settings, screen)
     async with household:

@@ -32,6 +32,10 @@ Signature = tuple[tuple[str, int, int, int, int], ...]
 """Name, inode, size, and times of change (nanoseconds) of every policy file; empty when unreadable."""
 
 
+def anything(_: PolicySnapshot) -> None:
+    """Refuse nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
     """For readiness and metrics. `error` is empty while the files on disk are the ones in force."""
@@ -54,11 +58,20 @@ class LivePolicies:
         path: Path | None,
         snapshot: PolicySnapshot,
         on_change: Callable[[PolicySnapshot], None] | None = None,
+        check: Callable[[PolicySnapshot], None] = anything,
     ) -> None:
-        """Take a first snapshot; `on_change` is called with each later one and must not raise."""
+        """Take a first snapshot.
+
+        Args:
+            path: the directory, or None for the built-in policy.
+            snapshot: what it says now.
+            on_change: called with each later snapshot; must not raise.
+            check: raises PolicyError for a set that is sound in itself but does not fit this process.
+        """
         self._path = path
         self._current = snapshot
         self._on_change = on_change
+        self._check = check
         self._error = ""
         self._reloads = 0
         self._failures = 0
@@ -67,7 +80,10 @@ class LivePolicies:
 
     @classmethod
     async def open(
-        cls, path: Path | None, on_change: Callable[[PolicySnapshot], None] | None = None
+        cls,
+        path: Path | None,
+        on_change: Callable[[PolicySnapshot], None] | None = None,
+        check: Callable[[PolicySnapshot], None] = anything,
     ) -> LivePolicies:
         """Load the directory, or the built-in policy without one.
 
@@ -75,9 +91,10 @@ class LivePolicies:
             PolicyError: the files are refused; there is no last good set yet.
         """
         if path is None:
-            return cls(None, load_default(), on_change)
+            return cls(None, load_default(), on_change, check)
         before = await to_thread.run_sync(signature, path)
-        live = cls(path, await to_thread.run_sync(load_directory, path), on_change)
+        live = cls(path, await to_thread.run_sync(load_directory, path), on_change, check)
+        check(live.current)
         live._tried = before
         return live
 
@@ -155,6 +172,7 @@ class LivePolicies:
         before = await self._settled(path)
         try:
             snapshot = await to_thread.run_sync(load_directory, path)
+            self._check(snapshot)
         except PolicyError as error:
             return self._refuse(before, str(error))
         except Exception as error:  # noqa: BLE001 - boundary: no file may ever take the service down

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from semcache.cli.main import app
+from semcache.cli.commands import app
 from semcache.errors import SemcacheError
 
 

@@ -187,7 +187,7 @@ def running(data: Path, *arguments: str, **environment: str) -> Iterator[Proxy]:
     proxy = Proxy(data, list(arguments), dict(environment))
     proxy.start()
     try:
-        proxy.wait_until(lambda: proxy.ready_detail()["status"] == "ready")
+        proxy.wait_until(lambda: proxy.ready_detail()["status"] == "ready", 60)
         yield proxy
     finally:
         if proxy.process is not None and proxy.process.poll() is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -336,11 +337,23 @@ def test_a_broken_file_leaves_the_last_good_set_in_force(proxy: Proxy, changed: 
     assert proxy.chat("Not any more?", bearer(ALPHA_OLD)).status == 401
 
 
-def test_a_vanished_file_is_an_accident(proxy: Proxy, changed: PolicyFolder) -> None:
+def test_a_vanished_file_is_an_accident_until_somebody_means_it(proxy: Proxy, changed: PolicyFolder) -> None:
     (changed.folder / "beta.yaml").unlink()
     proxy.wait_until(lambda: "policies" in proxy.ready_detail()["degraded"])
     assert "beta" in proxy.ready_detail()["policy_error"]
     assert proxy.chat("Is beta still here?", B).status == 200
+    assert proxy.process is not None
+    proxy.process.send_signal(signal.SIGHUP)
+    proxy.wait_until(lambda: proxy.ready_detail()["status"] == "ready")
+    assert proxy.chat("Is beta still here?", B).status == 401
+    assert proxy.chat("Is alpha still here?", A).status == 200
+
+
+def test_an_upstream_that_is_not_configured_is_refused(proxy: Proxy, changed: PolicyFolder) -> None:
+    problem = changed.change(proxy, "alpha", alpha(ALPHA, more="upstream: elsewhere\n"))
+    assert "alpha.yaml:" in problem
+    assert "main" in problem
+    assert proxy.chat("Does the old set still answer?", A).status == 200
 
 
 def test_a_tightened_policy_is_in_force_at_once(proxy: Proxy, changed: PolicyFolder) -> None:
@@ -377,14 +390,21 @@ def test_listening_for_everybody_is_refused_without_keys(tmp_path: Path) -> None
     assert not (tmp_path / "data" / "valkey").exists()
 
 
-def test_a_broken_policy_ends_the_start_with_its_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("default_domain: chat", "default_domain: chatt"),
+        ("tenant: alpha", "tenant: alpha\nupstream: elsewhere"),
+    ],
+)
+def test_a_policy_that_cannot_hold_ends_the_start_with_its_place(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
     folder = tmp_path / "policies"
     folder.mkdir()
-    (folder / "alpha.yaml").write_text(
-        policy("alpha", ALPHA).replace("default_domain: chat", "default_domain: chatt")
-    )
+    (folder / "alpha.yaml").write_text(policy("alpha", ALPHA).replace(right, wrong))
     ended = serve("--policies", str(folder), cwd=tmp_path)
     assert ended.returncode == 1
     assert "alpha.yaml:" in ended.stderr
-    assert "default_domain" in ended.stderr
+    assert wrong.rpartition("\n")[2].partition(":")[0] in ended.stderr
     assert "Traceback" not in ended.stderr

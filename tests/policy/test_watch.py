@@ -61,6 +61,21 @@ async def test_a_change_is_taken_and_told(tmp_path: Path) -> None:
     assert live.status() == watch.PolicyStatus(live.generation, "", 1, 0)
 
 
+async def test_a_set_that_does_not_fit_this_process_is_refused(tmp_path: Path) -> None:
+    def only_acme(snapshot: PolicySnapshot) -> None:
+        if snapshot.tenants != ("acme",):
+            raise PolicyError("bravo has no upstream here")
+
+    write(tmp_path, a=MINIMAL)
+    live = await LivePolicies.open(tmp_path, check=only_acme)
+    write(tmp_path, b=MINIMAL.replace("acme", "bravo"))
+    assert not await live.reload()
+    assert live.current.tenants == ("acme",)
+    assert live.last_error == "bravo has no upstream here"
+    with pytest.raises(PolicyError, match="bravo"):
+        await LivePolicies.open(tmp_path, check=only_acme)
+
+
 async def test_a_new_tenant_appears(tmp_path: Path) -> None:
     async with following(write(tmp_path, a=MINIMAL)) as live:
         write(tmp_path, b=MINIMAL.replace("acme", "bravo"))

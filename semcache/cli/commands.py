@@ -1,0 +1,31 @@
+"""The commands, one file each, registered here. Knows no adapters."""
+
+from __future__ import annotations
+
+import typer
+
+import semcache
+from semcache.cli import entries, explain, keys, models, policy, serve
+from semcache.cli.engine import engine
+
+app = typer.Typer(
+    name="semcache",
+    help="A semantic response cache in front of any LLM API.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(serve.serve)
+app.command(hidden=True)(serve.worker)
+app.command()(engine)
+app.command()(explain.explain)
+app.add_typer(models.app, name="models")
+app.add_typer(policy.app, name="policy")
+app.add_typer(entries.app, name="entries")
+app.add_typer(keys.app, name="keys")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(semcache.__version__)
