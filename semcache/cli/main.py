@@ -14,8 +14,7 @@ from semcache.errors import SemcacheError
 def main() -> None:
     """Run the command line; named errors end with one clear line instead of a traceback."""
     try:
-        # The commands take seconds to import, and Ctrl-C in these seconds is no reason for a traceback.
-        from semcache.cli.commands import app  # noqa: PLC0415
+        from semcache.cli.commands import app  # noqa: PLC0415 - takes seconds, in which Ctrl-C may come
 
         app()
     except SemcacheError as error:
