@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from semcache.answer.flight import Ticket
-from semcache.core import CachePolicy, Caller, ChatRequest, Completion, Decision, Directives, Entry
+from semcache.core import CachePolicy, Caller, ChatRequest, Completion, Decision, Directives, Entry, Usage
 from semcache.ports import Generator, UpstreamCall
 
 
@@ -67,6 +67,8 @@ class Trace:
     stored: bool = False
     collapsed: bool = False
     completion: Completion | None = None
+    spent: Usage | None = None
+    """What an answer that is not to be remembered cost."""
 
 
 @dataclass(frozen=True, slots=True)

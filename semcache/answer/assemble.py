@@ -14,6 +14,7 @@ import orjson
 from semcache.answer.canonical import DROPPED, Incomplete, complete
 from semcache.answer.merge import ChoiceMerge, FieldMerge
 from semcache.answer.sse import SseEvent, SseSplitter
+from semcache.answer.usage import read_usage
 from semcache.core import Completion
 
 _DONE = b"[DONE]"
@@ -112,10 +113,11 @@ class StreamAssembler:
         """Give the answer if the stream came to its proper end and everything in it is good."""
         for event in self._splitter.finish():
             self._take(event)
+        usage = read_usage(self._usage)
         if self._flaw is not None:
-            return Incomplete(self._flaw)
+            return Incomplete(self._flaw, usage)
         if not self._done:
-            return Incomplete("no_done")
+            return Incomplete("no_done", usage)
         document = self._document()
         chunks: bytes | None = None
         try:
@@ -125,7 +127,7 @@ class StreamAssembler:
                 chunks = self._kept_chunks()
         except (ValueError, RecursionError):
             # Half a pair is left, or stands in a chunk that would have to be kept as it is.
-            return Incomplete("surrogate")
+            return Incomplete("surrogate", usage)
         return complete(document, chunks)
 
     def _spoil(self, reason: str) -> None:

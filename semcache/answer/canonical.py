@@ -7,13 +7,13 @@ choice finished by itself, nothing refused, nothing empty, no error anywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from semcache.answer.usage import read_usage
-from semcache.core import Completion
+from semcache.core import Completion, Usage
 
 FINISHED = frozenset(("stop", "tool_calls", "function_call"))
 """Finish reasons by which the model itself ended its answer."""
@@ -30,10 +30,11 @@ class Incomplete:
 
     `reason` is one of: `cut`, `upstream_status`, `undecodable`, `content_type`, `too_large`, `invalid_json`,
     `surrogate`, `shape`, `error`, `no_done`, `after_done`, `finish_reason`, `refusal`, `empty`,
-    `arguments`.
+    `arguments`. `usage` is what was billed for it all the same, where that is known.
     """
 
     reason: str
+    usage: Usage | None = field(default=None, compare=False)
 
 
 def complete(document: Any, chunks: bytes | None = None) -> Completion | Incomplete:
@@ -43,18 +44,19 @@ def complete(document: Any, chunks: bytes | None = None) -> Completion | Incompl
         document: The parsed `chat.completion`.
         chunks: The stream's own chunk objects when `document` does not hold all of them.
     """
+    usage = read_usage(document.get("usage")) if isinstance(document, dict) else None
     reason = _flaw(document)
     if reason is not None:
-        return Incomplete(reason)
+        return Incomplete(reason, usage)
     kept = {key: value for key, value in document.items() if key not in DROPPED}
     kept = {"object": "chat.completion", **{k: v for k, v in kept.items() if k != "object"}}
     try:
         body = orjson.dumps(kept)
     except orjson.JSONEncodeError:
-        return Incomplete("surrogate")
+        return Incomplete("surrogate", usage)
     return Completion(
         body=body,
-        usage=read_usage(document.get("usage")),
+        usage=usage,
         chunks=chunks,
         has_tool_calls=any(_calls(choice["message"]) for choice in document["choices"]),
     )

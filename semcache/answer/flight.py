@@ -25,7 +25,7 @@ from typing import Any
 from semcache.answer.assemble import Assembler
 from semcache.answer.canonical import Incomplete
 from semcache.answer.shared import FlightLimits, Head, Order, SharedReply
-from semcache.core import Completion
+from semcache.core import Completion, Usage
 from semcache.errors import RequestError, SemcacheError
 from semcache.ports import UpstreamReply
 
@@ -186,6 +186,12 @@ class Ticket:
         while flight.outcome is None and not self._left:
             await flight.changed()
         return flight.outcome or Incomplete("cut")
+
+    @property
+    def spent(self) -> Usage | None:
+        """What was billed for an answer that is not to be remembered, once that is known."""
+        outcome = self._flight.outcome
+        return outcome.usage if isinstance(outcome, Incomplete) else None
 
     def leave(self) -> None:
         """Give the place up. Idempotent; after it nothing more is read."""

@@ -76,6 +76,7 @@ class Exchange:
             async with until_disconnect(self._receive):
                 await self._relay(answer, asked)
         finally:
+            answer.trace.spent = answer.ticket.spent
             await answer.ticket.aclose()
 
     async def _read(self) -> Asked:
@@ -218,7 +219,7 @@ class Exchange:
             )
         decision = trace.decision
         entry = decision.entry if isinstance(decision, Hit | Draft) else None
-        usage = trace.completion.usage if trace.completion else None
+        usage = trace.completion.usage if trace.completion else trace.spent
         shadow = isinstance(decision, Hit) and not trace.served
         return RequestRecord(
             request_id=self.request_id,

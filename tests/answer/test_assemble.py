@@ -236,6 +236,21 @@ def test_a_lone_surrogate_in_a_whole_answer_is_not_kept() -> None:
     assert whole(json.dumps(chat_body("bad \ud83d")).encode()) == Incomplete("invalid_json")
 
 
+def test_what_an_answer_cost_is_known_though_it_is_not_kept() -> None:
+    outcomes = (
+        whole(chat_body(finish_reason="length")),
+        streamed(sse_bytes(chat_chunks(finish="length"))),
+        streamed(sse_bytes(chat_chunks(), done=False)),
+    )
+    for outcome in outcomes:
+        assert isinstance(outcome, Incomplete)
+        assert outcome.usage is not None
+        assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == (12, 5)
+    cut = streamed(sse_bytes(chat_chunks()[:2], done=False))
+    assert isinstance(cut, Incomplete)
+    assert cut.usage is None
+
+
 BAD_BODIES: list[tuple[str, Any, str]] = [
     ("cut by the limit", chat_body(finish_reason="length"), "finish_reason"),
     ("filtered", chat_body(finish_reason="content_filter"), "finish_reason"),

@@ -463,6 +463,20 @@ def test_a_bad_answer_is_passed_on_and_not_kept(proxy: Proxy, upstream: Upstream
     assert proxy.chat("Is it good?").text == "good"
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_what_an_answer_cost_is_counted_though_it_is_not_kept(
+    proxy: Proxy, upstream: UpstreamServer, streaming: bool
+) -> None:
+    upstream.script = (
+        stream(sse_bytes(chat_chunks(["half"], finish="length")))
+        if streaming
+        else json_reply(chat_body("half", finish_reason="length"))
+    )
+    proxy.chat("What did half an answer cost?", stream=streaming)
+    usage = proxy.records()[-1]["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (12, 5)
+
+
 def test_our_own_errors_are_never_answers(proxy: Proxy, upstream: UpstreamServer) -> None:
     from tests.fakes.upstream_server import reset
 
