@@ -10,10 +10,12 @@ import onnxruntime
 import pytest
 import torch
 import transformers
+from safetensors.numpy import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from semcache.models import ModelError
-from semcache.models.convert.minilm import convert_minilm
+from semcache.models.convert.bert_graph import Float32Weights, write_bert
+from semcache.models.convert.minilm import _shape, convert_minilm
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "dose", "query", "of"]
 
@@ -57,10 +59,27 @@ def test_details_say_what_a_reader_needs(converted: tuple[Path, dict]) -> None:
     assert (details["unknown_id"], details["pad_id"]) == (1, 0)
 
 
-def test_the_onnx_file_computes_what_transformers_does(converted: tuple[Path, dict]) -> None:
+def test_the_int8_file_is_near_what_transformers_computes(converted: tuple[Path, dict]) -> None:
+    """One text a pass: activations are scaled over whatever is in it."""
     folder = converted[0]
     model = transformers.AutoModel.from_pretrained(folder / "st").eval()
     run = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    for ids in np.random.default_rng(3).integers(0, len(WORDS), (8, 1, 9)):
+        ours = run.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0].ravel()
+        with torch.no_grad():
+            theirs = model(torch.tensor(ids)).last_hidden_state.numpy()[0].ravel()
+        assert ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs) > 0.995
+
+
+def test_the_float_graph_computes_what_transformers_does(
+    converted: tuple[Path, dict], tmp_path: Path
+) -> None:
+    folder = converted[0]
+    model = transformers.AutoModel.from_pretrained(folder / "st").eval()
+    config = json.loads((folder / "st" / "config.json").read_text())
+    weights = Float32Weights(load_file(folder / "st" / "model.safetensors"))
+    write_bert(tmp_path / "model.onnx", _shape(config), weights)
+    run = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     ids = np.random.default_rng(2).integers(0, len(WORDS), (4, 11))
     mask = np.ones_like(ids)
     mask[2, 3:] = 0
