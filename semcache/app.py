@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-import secrets
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from semcache.answer.flight import Flights
-from semcache.core import EntryId
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
 from semcache.embed.router import RoutedEncoder
@@ -225,7 +223,7 @@ class _Parts:
             assembler=assembler_for,
             clock=self.clock,
             spawn=self.tasks.spawn,
-            new_id=lambda: EntryId(secrets.token_urlsafe(12)),
+            new_id=self.ids.entry,
             jitter=random.random,
         )
 

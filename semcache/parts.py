@@ -23,7 +23,7 @@ from semcache.answer.assemble import Assembler, chat_assembler
 from semcache.answer.limits import Limits as UpstreamLimits
 from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
-from semcache.core import TenantId
+from semcache.core import EntryId, TenantId
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
@@ -221,7 +221,7 @@ def assembler_for(head: Head) -> Assembler | None:
 
 
 class Ids:
-    """Fresh ids of requests and completions: unique, and not secret, so no system call is made for each."""
+    """Fresh ids of requests, completions and entries: unique, and not secret, so no system call is made for each."""
 
     def __init__(self) -> None:
         self._random = random.Random(secrets.randbits(256))  # noqa: S311 - names nothing that must not be guessed
@@ -233,3 +233,7 @@ class Ids:
     def completion(self) -> str:
         """Give a fresh id in the form OpenAI gives."""
         return f"chatcmpl-{self._random.getrandbits(96):024x}"
+
+    def entry(self) -> EntryId:
+        """Give a fresh entry id: hex digits, one word to a mouse, never taken for a flag."""
+        return EntryId(f"{self._random.getrandbits(64):016x}")

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from http.client import HTTPException
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +21,13 @@ _TIMEOUT = 10.0
 
 
 def explain(
-    question: Annotated[str, typer.Argument(help="The user's question.")],
+    question: Annotated[str, typer.Argument(help="The user's question.")] = "",
+    request: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with a whole request body as JSON, instead of a question. All its fields count."
+        ),
+    ] = None,
     model: Annotated[str, typer.Option(help="The model the request would name.")] = "local",
     system: Annotated[str, typer.Option(help="The system prompt the request would carry.")] = "",
     domain: Annotated[str, typer.Option(help="Ask for this (stricter) domain.")] = "",
@@ -29,15 +36,15 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the decision for a question without answering, asking or storing anything."""
-    messages = [{"role": "user", "content": question}]
-    if system:
-        messages.insert(0, {"role": "system", "content": system})
+    if bool(question) == (request is not None):
+        raise typer.BadParameter("give a question, or --request FILE")
     headers = {"content-type": "application/json"}
     if key:
         headers["authorization"] = f"Bearer {key}"
     if domain:
         headers["semcache-domain"] = domain
-    told = _post(f"{url.rstrip('/')}/semcache/explain", {"model": model, "messages": messages}, headers)
+    body = _read(request) if request is not None else _body(question, system, model)
+    told = _post(f"{url.rstrip('/').removesuffix('/v1')}/semcache/explain", body, headers)
     if as_json:
         typer.echo(json.dumps(told, ensure_ascii=False))
         return
@@ -45,6 +52,20 @@ def explain(
     for name, value in told.items():
         table.add_row(name.replace("_", " "), escape(_shown(value)))
     wide_console().print(table)
+
+
+def _body(question: str, system: str, model: str) -> bytes:
+    messages = [{"role": "user", "content": question}]
+    if system:
+        messages.insert(0, {"role": "system", "content": system})
+    return json.dumps({"model": model, "messages": messages}).encode()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SemcacheError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _shown(value: Any) -> str:
@@ -59,12 +80,12 @@ def _shown(value: Any) -> str:
             return str(value)
 
 
-def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+def _post(url: str, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
     if not url.startswith(("http://", "https://")):
         raise SemcacheError(
             f"--url must begin with http:// or https://, as in http://{url.partition('/')[0]}"
         )
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - scheme checked above
+    request = urllib.request.Request(url, body, headers)  # noqa: S310 - scheme checked above
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:  # noqa: S310 - scheme checked above
             told: dict[str, Any] = json.load(reply)

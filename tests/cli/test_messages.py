@@ -93,6 +93,8 @@ def test_delete_wants_to_know_what() -> None:
 def test_explain_without_a_proxy_says_how_to_start_one() -> None:
     assert "semcache serve" in problem("explain", "Hello?", "--url", "http://127.0.0.1:1")
     assert "http://127.0.0.1:1" in problem("explain", "Hello?", "--url", "127.0.0.1:1")
+    assert "nowhere.json" in problem("explain", "--request", "nowhere.json")
+    assert run("explain").exit_code == run("explain", "Hello?", "--request", "x.json").exit_code == 2
 
 
 def test_policy_commands_name_the_tenants_there_are(here: Path) -> None:

@@ -87,6 +87,7 @@ class Proxy:
             self.kill()
             raise AssertionError("the proxy did not get ready:\n" + "".join(self.stderr))
         if not self.url:
+            self.process.wait()
             raise AssertionError("the proxy ended:\n" + "".join(self.stderr))
 
     def _read_errors(self, ready: threading.Event) -> None:

@@ -80,6 +80,24 @@ def test_entries_are_listed_and_shown(one: Proxy) -> None:
     assert [row["id"] for row in listed(one, "--namespace", shown["namespace"])] == [entry_id]
     assert listed(one, "--tenant", "other") == []
     assert entry_id in entries(one, "list", "--model", "listed-model")
+    assert entry_id.isalnum(), "one word to a mouse, and never taken for a flag"
+
+
+def test_explain_takes_a_whole_request(one: Proxy, tmp_path: Path) -> None:
+    one.namespace = ""
+    one.chat("How do I explain a request?", stop=["."], model="explained")
+    asked = {"role": "user", "content": "How can I explain a request?"}
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps({"model": "explained", "stop": ["."], "messages": [asked]}))
+
+    def explain(*arguments: str) -> dict[str, Any]:
+        ended = CliRunner().invoke(app, ["explain", *arguments, "--url", f"{one.url}/v1", "--json"])
+        assert ended.exit_code == 0, ended.exception
+        told: dict[str, Any] = json.loads(ended.stdout)
+        return told
+
+    assert explain("--request", str(file))["decision"] == "hit"
+    assert explain(asked["content"], "--model", "explained")["decision"] == "miss", "stop counts"
 
 
 @pytest.mark.parametrize("selector", ["id", "tag", "namespace", "model"])
