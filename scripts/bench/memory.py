@@ -3,7 +3,7 @@
     .venv/bin/python scripts/bench/memory.py [--quick] [--entries N] [--json FILE]
 
 Resident memory (RSS) counts shared pages in full, the proportional share (PSS) divides them by those
-who share. Entries are stored by asking for them (answers of 0.75 kB, questions of 12 to 16 tokens), so
+who share. Entries are stored by asking for them (answers of 0.75 kB, questions of 14 tokens), so
 what a process keeps in its near cache is included; then the proxy is started again over the same
 data, when it holds the index alone. Bytes an entry in the store are what Valkey itself reports.
 """

@@ -1,6 +1,6 @@
 """Questions made for the benchmark: stored ones, paraphrases of them, and others near to none.
 
-All are of 12 to 16 tokens, like those of public question collections (median 13). They serve to
+Their median is 14 tokens with the encoder's own marks; that of public question collections is 13. They serve to
 measure time; how well near questions are told apart is measured elsewhere, on people's questions.
 """
 
@@ -34,16 +34,17 @@ _LIMITS = (
     "during the lesson", "for the archive", "without colours", "as a backup", "with captions", "for beginners",
     "while travelling", "after the holidays", "in high quality", "on a slow connection",
 )  # fmt: skip
-_STORED = "How do I {} the {} {} {}?"
+_WHERE = (*_PLACES, *_LIMITS)
+_STORED = "How do I {} the {} {}?"
 _ASKED = (
-    "How can I {} the {} {} {}?",
-    "How could I {} the {} {} {}?",
-    "Please, how do I {} the {} {} {}?",
-    "how do i {} the {} {} {}",
-    "How do I {} the {} {} {}, please?",
-    "How would I {} the {} {} {}?",
-    "Hello, how do I {} the {} {} {}?",
-    "How does one {} the {} {} {}?",
+    "How can I {} the {} {}?",
+    "How could I {} the {} {}?",
+    "Please, how do I {} the {} {}?",
+    "how do i {} the {} {}",
+    "How do I {} the {} {}, please?",
+    "How would I {} the {} {}?",
+    "Hello, how do I {} the {} {}?",
+    "How does one {} the {} {}?",
 )
 _THINGS = (
     "anchor", "badger", "cello", "dune", "eclipse", "ferry", "glacier", "harvest", "igloo", "jasmine", "kettle",
@@ -57,10 +58,12 @@ _THINGS = (
     "nutmeg", "opal", "pebble", "quilt", "raven", "salmon", "thunder", "unicorn", "vinegar", "whistle", "yacht",
 )  # fmt: skip
 _OTHER = (
-    "What links the {} with a {} and the {} of a {}?",
-    "Why would a {} remind anybody of the {}, a {} or some {}?",
-    "Which {} came before the {}, and did a {} follow the {}?",
-    "Tell a short story of a {}, one {}, the {} and a {}.",
+    "What links a {} with the {} and a {}?",
+    "Why would the {} follow a {} or some {}?",
+    "Which came first, {}, {} or {}?",
+    "Tell a story of a {}, the {} and a {}.",
+    "Is a {} more like the {} or the {}?",
+    "Could a {} ever replace a {} in the {}?",
 )
 _SEED = 7
 
@@ -85,15 +88,15 @@ def others(seed: int) -> Iterator[str]:
     rng = random.Random(seed)
     seen: set[str] = set()
     while True:
-        question = rng.choice(_OTHER).format(*rng.sample(_THINGS, 4))
+        question = rng.choice(_OTHER).format(*rng.sample(_THINGS, 3))
         if question not in seen:
             seen.add(question)
             yield question
 
 
-def _words(count: int) -> list[tuple[str, str, str, str]]:
+def _words(count: int) -> list[tuple[str, str, str]]:
     rng = random.Random(_SEED)
-    found: dict[tuple[str, str, str, str], None] = {}
+    found: dict[tuple[str, str, str], None] = {}
     while len(found) < count:
-        found[rng.choice(_ACTIONS), rng.choice(_OBJECTS), rng.choice(_PLACES), rng.choice(_LIMITS)] = None
+        found[rng.choice(_ACTIONS), rng.choice(_OBJECTS), rng.choice(_WHERE)] = None
     return list(found)
