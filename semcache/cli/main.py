@@ -6,13 +6,19 @@ to end before the start was complete.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from semcache.errors import SemcacheError
 
+_NO_REPORTS = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK")
+"""Read by libraries when they are imported: onnxruntime else keeps a device id and reports to its maker."""
+
 
 def main() -> None:
     """Run the command line; named errors end with one clear line instead of a traceback."""
+    for variable in _NO_REPORTS:
+        os.environ.setdefault(variable, "1")
     try:
         from semcache.cli.commands import app  # noqa: PLC0415 - takes seconds, in which Ctrl-C may come
 

@@ -26,7 +26,7 @@ def pair(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) -> 
     """Two proxies on one store: the first runs it, the second is told its address."""
     folder = tmp_path_factory.mktemp("pair")
     with (
-        running(folder / "one" / "data", "--upstream", upstream.url) as one,
+        running(folder / "one" / "data", "--upstream", upstream.url, HOME=str(folder / "home")) as one,
         running(
             folder / "two" / "data",
             "--upstream",
@@ -63,6 +63,12 @@ def listed(proxy: Proxy, *arguments: str) -> list[dict[str, Any]]:
 def looked(proxy: Proxy, question: str, **fields: Any) -> str:
     """Look without leaving an answer behind."""
     return proxy.outcome(question, {"cache-control": "no-store"}, **fields)
+
+
+def test_no_library_keeps_or_reports_anything_of_its_own(one: Proxy) -> None:
+    one.chat("Is anything written down elsewhere?")
+    home = Path(one.environment["HOME"])
+    assert [str(path) for path in home.rglob("*") if path.is_file()] == []
 
 
 # -- commands beside a running proxy --------------------------------------------------------
