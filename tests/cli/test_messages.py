@@ -71,6 +71,12 @@ def test_serve_names_settings_that_do_not_exist_and_near_ones_that_do(here: Path
     assert "sk-secret" not in told
 
 
+@pytest.mark.parametrize("part", ["ENCODER__LATIN", "ENCODER__MULTILINGUAL", "ENGINE__MODEL"])
+def test_serve_wants_model_folders_that_are_there(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    monkeypatch.setenv(f"SEMCACHE_{part}", "/nowhere/model")
+    assert "/nowhere/model" in problem("serve")
+
+
 @pytest.mark.parametrize("content", ["a: [", "- 1\n- 2\n", "\x00"])
 def test_serve_says_where_a_file_is_no_configuration(here: Path, content: str) -> None:
     (here / "c.yaml").write_text(content)
