@@ -145,14 +145,14 @@ class Exchange:
     async def _relay_whole(self, ticket: Ticket, trace: Trace, head: Head) -> None:
         """Gather a JSON reply (of whatever status), then write it with its length."""
         body = b"".join([chunk async for chunk in ticket.chunks()])
-        passed = reply_headers(head.headers, decoded=True)
+        passed = reply_headers(head.headers, counted=False)
         named = any(name == b"x-request-id" for name, _ in passed)
         ours = forward_headers(trace, head.status, self.request_id, named=named)
         await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
 
     async def _relay_stream(self, answer: Forwarded, asked: Asked, head: Head) -> None:
         """Pass events on as they come; the usage event only to those who asked for it."""
-        passed = reply_headers(head.headers, decoded=True)
+        passed = reply_headers(head.headers, counted=False)
         named = any(name == b"x-request-id" for name, _ in passed)
         ours = forward_headers(answer.trace, head.status, self.request_id, named=named)
         self._status, self._streaming = head.status, True

@@ -125,13 +125,13 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("latin-1")
 
 
-def reply_headers(raw: Iterable[Pair], *, decoded: bool) -> list[Pair]:
+def reply_headers(raw: Iterable[Pair], *, counted: bool) -> list[Pair]:
     """Give the upstream's reply headers that may reach the client.
 
-    `decoded` says that the body was decoded on the way: then its encoding and length no longer
-    describe what is sent.
+    `counted` says that the body goes on byte for byte, so that its length still holds. Its
+    encoding stays whatever the flight left there: none, if it was decoded on the way.
     """
-    gone = {b"content-encoding", b"content-length"} if decoded else frozenset()
+    gone = frozenset() if counted else {b"content-length"}
     out: list[Pair] = []
     for name, value in raw:
         low = name.lower()

@@ -108,7 +108,7 @@ async def _upload(receive: Receive) -> AsyncIterator[bytes]:
 
 
 async def _stream_back(reply: UpstreamReply, receive: Receive, send: Send, request_id: str) -> int:
-    head = reply_headers(reply.headers, decoded=False)
+    head = reply_headers(reply.headers, counted=True)
     if not any(name == b"x-request-id" for name, _ in head):
         head.append((b"x-request-id", request_id.encode()))
     head.append((b"cache-status", b"semcache; fwd=bypass; detail=path"))

@@ -155,6 +155,19 @@ def test_compressed_answers_are_stored_plain(proxy: Proxy, upstream: UpstreamSer
     assert "content-encoding" not in again.headers
 
 
+def test_an_answer_in_a_coding_we_cannot_read_passes_as_it_is_and_is_not_stored(
+    proxy: Proxy, upstream: UpstreamServer
+) -> None:
+    from tests.fakes.upstream_server import chat_json
+
+    packed = b"\x0b\x02\x80not really brotli"
+    headers = [("content-type", "application/json"), ("content-encoding", "br")]
+    upstream.script = [reply(packed, headers=headers), chat_json("plain")]
+    first = proxy.chat("In which coding?")
+    assert (first.body, first.headers["content-encoding"]) == (packed, "br")
+    assert proxy.chat("In which coding?").text == "plain"
+
+
 def test_nothing_of_the_first_reply_s_headers_is_replayed(proxy: Proxy, upstream: UpstreamServer) -> None:
     from tests.fakes.upstream_server import chat_json
 
