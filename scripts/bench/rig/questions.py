@@ -10,26 +10,26 @@ import random
 from collections.abc import Iterator
 
 _ACTIONS = (
-    "export", "print", "share", "delete", "rename", "archive", "translate", "sort", "download", "restore",
-    "merge", "publish", "encrypt", "sign", "scan", "upload", "compress", "annotate", "copy", "review",
-    "approve", "schedule", "duplicate", "shorten", "format", "lock", "tag", "filter", "summarise", "convert",
+    "export", "print", "share", "delete", "proofread", "archive", "translate", "rehearse", "download", "restore",
+    "frame", "publish", "encrypt", "sign", "fold", "upload", "compress", "illustrate", "copy", "review",
+    "approve", "schedule", "laminate", "shorten", "format", "lock", "read aloud", "hang up", "summarise", "decorate",
 )  # fmt: skip
 _OBJECTS = (
-    "sales report", "customer list", "travel photos", "lecture notes", "wedding invitation", "payroll sheet",
+    "sales report", "guest list", "travel photos", "lecture notes", "wedding invitation", "payroll sheet",
     "project plan", "shopping list", "song lyrics", "cooking recipe", "garden calendar", "team roster",
     "support ticket", "training video", "meeting minutes", "price table", "book chapter", "floor plan",
-    "voice recording", "contact card", "newsletter draft", "exam timetable", "budget forecast", "user manual",
-    "train ticket", "podcast episode", "delivery note", "family tree", "chess game", "weather map",
+    "garden photo", "contact card", "newsletter draft", "exam timetable", "budget forecast", "user manual",
+    "train ticket", "podcast episode", "delivery note", "birthday card", "chess game", "weather map",
 )  # fmt: skip
 _PLACES = (
     "on my phone", "in the web browser", "on the office printer", "from my tablet", "in the desktop app",
     "on the shared drive", "in the reading room", "on a library computer",
-    "in the mail program", "on the kitchen display", "from the car's screen", "in the calendar view",
+    "in the evening class", "on the kitchen display", "from the car's screen", "in the calendar view",
     "on the meeting board", "in the dark theme", "from my watch", "on an old laptop", "in the guest account",
     "on the school network", "in the trial version",
 )  # fmt: skip
 _LIMITS = (
-    "without losing comments", "before the deadline", "for all members", "in one step", "while offline",
+    "without losing comments", "before the deadline", "for all visitors", "in one step", "while offline",
     "with large margins", "without an account", "for a colleague", "in the background", "with a keyboard only",
     "during the lesson", "for the archive", "without colours", "as a backup", "with captions", "for beginners",
     "while travelling", "after the holidays", "in high quality", "on a slow connection",
