@@ -77,6 +77,9 @@ def _processor() -> str:
 
 def _commit() -> str:
     told = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return told.stdout.strip() or "unknown"
