@@ -45,7 +45,7 @@ from semcache.proxy.own import OwnParts, Readiness, own_app
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
-from semcache.settings import Settings
+from semcache.settings import Settings, resolve_secret
 from semcache.store.link import LinkRules
 from semcache.store.near import NearCache
 from semcache.store.redis_store import RedisStore, StoreRules
@@ -194,7 +194,13 @@ class _Parts:
         )
         own = own_app(
             OwnParts(
-                self._readiness, self._render_metrics, CONTENT_TYPE, pipeline, admission, self.ids.request
+                readiness=self._readiness,
+                metrics=self._render_metrics,
+                metrics_type=CONTENT_TYPE,
+                pipeline=pipeline,
+                admission=admission,
+                new_request_id=self.ids.request,
+                token=resolve_secret(token) if (token := self.settings.metrics_token) else None,
             )
         )
         return Edge(

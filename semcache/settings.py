@@ -117,6 +117,7 @@ class Settings(BaseSettings):
     encoder: EncoderSettings = EncoderSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    metrics_token: str | None = None
     log_requests: bool = True
 
     @classmethod

@@ -86,23 +86,19 @@ class Exchange:
         body = await read_body(
             self._receive, headers.content_length, self._end.body_limit, self._end.body_deadline
         )
-        parsed = self._end.recent.get(body) or self._parse(body)
+        parsed = self._end.recent.get(body) or _parsed(body)
+        directives = directives_of(headers.ours, parsed.cache_object)
+        if not directives.no_store:
+            self._end.recent.put(body, parsed)
         return Asked(
             request=parsed.request,
             caller=caller,
-            directives=directives_of(headers.ours, parsed.cache_object),
+            directives=directives,
             headers=headers.forward,
             answer_changing=headers.answer_changing,
             upstream=headers.upstream,
             raw_body=None if parsed.whole else body,
         )
-
-    def _parse(self, body: bytes) -> Parsed:
-        value, whole = parse_object(body)
-        cache_object = value.pop("cache", None)
-        parsed = Parsed(parse_chat(value, _UPSTREAM_PATH), cache_object, whole)
-        self._end.recent.put(body, parsed)
-        return parsed
 
     # -- writing ------------------------------------------------------------------------
 
@@ -248,3 +244,9 @@ class Exchange:
             key_name=asked.caller.key_name,
             labels=asked.directives.labels,
         )
+
+
+def _parsed(body: bytes) -> Parsed:
+    value, whole = parse_object(body)
+    cache_object = value.pop("cache", None)
+    return Parsed(parse_chat(value, _UPSTREAM_PATH), cache_object, whole)

@@ -6,6 +6,7 @@ on this machine only. Knows no adapters: everything it shows is handed in.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,15 @@ class OwnParts:
     pipeline: Pipeline
     admission: Admission
     new_request_id: Callable[[], str]
+    token: str | None = None
+    """What callers from other machines must bring to see more than whether we live."""
+
+    def may_look(self, request: Request) -> bool:
+        """True for callers of this machine, and for those who bring the token."""
+        if is_local(request.scope):
+            return True
+        brought = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+        return self.token is not None and secrets.compare_digest(brought, self.token.encode())
 
 
 def own_app(parts: OwnParts) -> FastAPI:
@@ -56,6 +66,24 @@ def own_app(parts: OwnParts) -> FastAPI:
         title="semcache", version=semcache.__version__, docs_url=None, redoc_url=None, openapi_url=None
     )
 
+    _show_health(app, parts)
+    _explain_decisions(app, parts)
+
+    @app.exception_handler(SemcacheError)
+    async def named(request: Request, error: SemcacheError) -> Response:
+        del request
+        status, head, body = error_reply(error, parts.new_request_id())
+        return Response(body, status, headers={name.decode(): value.decode() for name, value in head})
+
+    @app.exception_handler(HTTPException)
+    async def unnamed(request: Request, error: HTTPException) -> Response:
+        message = f"{request.method} {request.url.path}: {error.detail}"
+        return await named(request, RequestError(message, status=error.status_code, code="not_found"))
+
+    return app
+
+
+def _show_health(app: FastAPI, parts: OwnParts) -> None:
     @app.get("/")
     async def about() -> dict[str, str]:
         return {
@@ -73,19 +101,23 @@ def own_app(parts: OwnParts) -> FastAPI:
 
     @app.get("/readyz")
     @app.get("/health/readiness")
-    async def readyz(response: Response) -> dict[str, Any]:
+    async def readyz(request: Request, response: Response) -> dict[str, Any]:
         state = parts.readiness()
         response.status_code = 200 if state.ready else 503
-        return {
-            "status": ("degraded" if state.degraded else "ready") if state.ready else "starting",
-            "degraded": state.degraded,
-            **state.detail,
-        }
+        status = ("degraded" if state.degraded else "ready") if state.ready else "starting"
+        if not parts.may_look(request):
+            return {"status": status}
+        return {"status": status, "degraded": state.degraded, **state.detail}
 
     @app.get("/metrics")
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
+        if not parts.may_look(request):
+            message = "Metrics are for callers of this machine, or with the metrics token."
+            raise RequestError(message, status=401, type="authentication_error", code="no_metrics_token")
         return Response(parts.metrics(), headers={"content-type": parts.metrics_type})
 
+
+def _explain_decisions(app: FastAPI, parts: OwnParts) -> None:
     @app.post("/semcache/explain")
     async def explain(request: Request) -> dict[str, Any]:
         if not is_local(request.scope):
@@ -107,19 +139,6 @@ def own_app(parts: OwnParts) -> FastAPI:
             upstream=headers.upstream,
         )
         return explained(await parts.pipeline.explain(asked))
-
-    @app.exception_handler(SemcacheError)
-    async def named(request: Request, error: SemcacheError) -> Response:
-        del request
-        status, head, body = error_reply(error, parts.new_request_id())
-        return Response(body, status, headers={name.decode(): value.decode() for name, value in head})
-
-    @app.exception_handler(HTTPException)
-    async def unnamed(request: Request, error: HTTPException) -> Response:
-        message = f"{request.method} {request.url.path}: {error.detail}"
-        return await named(request, RequestError(message, status=error.status_code, code="not_found"))
-
-    return app
 
 
 def explained(trace: Trace) -> dict[str, Any]:

@@ -225,6 +225,16 @@ def test_metrics_and_logs_hold_no_prompt_text(proxy: Proxy) -> None:
     assert not any("xyzzy" in line for line in [*proxy.stdout, *proxy.stderr])
 
 
+def test_callers_from_elsewhere_see_only_whether_we_live(proxy: Proxy) -> None:
+    away = {"x-forwarded-for": "1.2.3.4"}
+    assert proxy.request("GET", "/livez", headers=away).status == 200
+    assert set(proxy.request("GET", "/readyz", headers=away).json()) == {"status"}
+    refused = proxy.request("GET", "/metrics", headers=away)
+    assert (refused.status, refused.json()["error"]["code"]) == (401, "no_metrics_token")
+    wrong = proxy.request("GET", "/metrics", headers={**away, "authorization": "Bearer x"})
+    assert wrong.status == 401
+
+
 def test_explain_tells_why(proxy: Proxy) -> None:
     proxy.chat("How do I explain this?")
     body = json.dumps(
