@@ -133,7 +133,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     if encoder is not None:
         if settings.encoder.preload:
             tasks.spawn(warm(encoder))
-        classifiers = Classifiers(encoder, tasks.spawn)
+        classifiers = Classifiers(encoder, tasks.spawn, encoder.is_awake)
         await classifiers.prepare(policies.current, _CLASSIFIER_PATIENCE)
 
     index = FaissIndex(new_gpu_index=gpu_factory())

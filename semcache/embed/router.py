@@ -89,6 +89,11 @@ class RoutedEncoder:
         """Give the state of each lane; never blocks."""
         return tuple(lane.health() for lane in self._lanes())
 
+    def is_awake(self, text: str) -> bool:
+        """True when the encoder that would read a text is loaded, or on its way; loads nothing."""
+        first, _ = self._choose(text)
+        return first is not None and first.health().state != "idle"
+
     async def warm(self) -> None:
         """Load every lane that is not loaded yet, and wait for it.
 

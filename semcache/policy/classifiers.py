@@ -19,9 +19,9 @@ from semcache.policy.domain import ClassifierSpec
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Encoder
 
-_PAUSE = 0.1
+_PAUSE = 0.5
 _PATIENCE = 60.0
-"""Seconds an exemplar is tried again before it is given up."""
+"""Seconds that exemplars of an encoder that is awake are tried again before they are given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class _Built:
     classifier: Classifier | None = None
     covered: set[EncoderId] = field(default_factory=set)
     complete: bool = False
+    waiting: list[tuple[str, str]] = field(default_factory=list)
+    """Exemplars, with their classes, that are not embedded yet."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the classifier can speak for at least one encoder."""
 
@@ -48,15 +50,18 @@ class Classifiers:
     Args:
         encoder: embeds the exemplars.
         spawn: starts a task that the owner ends.
+        awake: whether the encoder of a text is loaded, or on its way; exemplars wake none up.
     """
 
     def __init__(
         self,
         encoder: Encoder,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        awake: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._encoder = encoder
         self._spawn = spawn
+        self._awake = awake
         self._built: dict[ClassifierSpec, _Built] = {}
 
     def domain_of(self, snapshot: PolicySnapshot, tenant: TenantId, embedding: Embedding) -> Assigned | None:
@@ -73,9 +78,13 @@ class Classifiers:
         return Assigned(built.classifier.domain_of(embedding.vector, embedding.encoder))
 
     def is_complete(self, snapshot: PolicySnapshot) -> bool:
-        """True when every tenant's classifier knows all its exemplars."""
-        specs = [snapshot.classifier(tenant) for tenant in snapshot.tenants]
-        return all(spec is None or (spec in self._built and self._built[spec].complete) for spec in specs)
+        """True when every tenant's classifier knows its exemplars of all encoders that are awake."""
+        specs = [spec for tenant in snapshot.tenants if (spec := snapshot.classifier(tenant)) is not None]
+        return all(spec in self._built and self._is_done(self._built[spec]) for spec in specs)
+
+    def _is_done(self, built: _Built) -> bool:
+        asleep = built.begun.is_set() and not any(self._awake(text) for _, text in built.waiting)
+        return built.complete or asleep
 
     async def prepare(self, snapshot: PolicySnapshot, patience: float) -> None:
         """Build what a snapshot needs, and wait for the first encoder's part of it.
@@ -100,40 +109,31 @@ class Classifiers:
         self._spawn(self._build(spec, built))
 
     async def _build(self, spec: ClassifierSpec, built: _Built) -> None:
-        """Embed all exemplars; those whose encoder is still loading come in a second round."""
-        texts = [(name, text) for name, group in spec.exemplars for text in group]
+        """Embed all exemplars: of the encoders that are awake first, of the others once they are."""
+        built.waiting = [(name, text) for name, group in spec.exemplars for text in group]
         found: list[tuple[str, Embedding]] = []
-        late = await self._embed(texts, found, patience=0.0)
-        self._set(spec, built, found)
-        await self._embed(late, found, patience=_PATIENCE)
-        self._set(spec, built, found)
+        failing = 0.0
+        while built.waiting and failing < _PATIENCE:
+            if any(self._awake(text) for _, text in built.waiting):
+                await self._embed(built, found)
+                built.classifier = Classifier.from_embeddings(found, spec.min_similarity, spec.margin)
+                built.covered = {embedding.encoder for _, embedding in found}
+                built.begun.set()
+                failing += _PAUSE
+            if built.waiting:
+                await asyncio.sleep(_PAUSE)
         built.complete = True
 
-    def _set(self, spec: ClassifierSpec, built: _Built, found: list[tuple[str, Embedding]]) -> None:
-        built.classifier = Classifier.from_embeddings(found, spec.min_similarity, spec.margin)
-        built.covered = {embedding.encoder for _, embedding in found}
-        built.begun.set()
-
-    async def _embed(
-        self, texts: list[tuple[str, str]], found: list[tuple[str, Embedding]], patience: float
-    ) -> list[tuple[str, str]]:
-        """Embed one after the other, so that live questions get between; gives what did not succeed."""
+    async def _embed(self, built: _Built, found: list[tuple[str, Embedding]]) -> None:
+        """Embed one after the other, so that live questions get between; what fails waits on."""
         left: list[tuple[str, str]] = []
-        for name, text in texts:
-            embedding = await self._try(text, patience)
-            if embedding is None:
+        for name, text in built.waiting:
+            if not self._awake(text):
                 left.append((name, text))
-            else:
-                found.append((name, embedding))
-        return left
-
-    async def _try(self, text: str, patience: float) -> Embedding | None:
-        waited = 0.0
-        while True:
+                continue
             try:
-                return await self._encoder.encode(text)
+                found.append((name, await self._encoder.encode(text)))
             except EncoderError as error:
-                if error.is_refusal or waited >= patience:
-                    return None
-            await asyncio.sleep(_PAUSE)
-            waited += _PAUSE
+                if not error.is_refusal:
+                    left.append((name, text))
+        built.waiting = left

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
+import pytest
 
 from semcache.core import Embedding, EncoderId, TenantId
 from semcache.errors import EncoderError
+from semcache.policy import classifiers as module
 from semcache.policy.classifiers import Assigned, Classifiers
 from semcache.policy.loader import load_default
 
@@ -70,3 +72,33 @@ async def test_preparing_gives_up_waiting_but_goes_on() -> None:
     await classifiers.prepare(load_default(), 0.01)
     assert not tasks[0].done()
     tasks[0].cancel()
+
+
+async def test_exemplars_wake_no_sleeping_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    encoder, snapshot = TwoEncoders(), load_default()
+    encoder.second_ready = True
+    awake, asked, tasks = {"second": False}, [], []
+    inner = encoder.encode
+
+    async def counting(text: str) -> Embedding:
+        asked.append(text)
+        return await inner(text)
+
+    encoder.encode = counting  # type: ignore[method-assign]
+
+    def spawn(work: object) -> asyncio.Task[None]:
+        tasks.append(asyncio.create_task(work))  # type: ignore[arg-type]
+        return tasks[-1]
+
+    classifiers = Classifiers(encoder, spawn, lambda text: text.isascii() or awake["second"])  # type: ignore[arg-type]
+    await classifiers.prepare(snapshot, 5.0)
+    await asyncio.sleep(0.05)
+    assert all(text.isascii() for text in asked)
+    assert classifiers.is_complete(snapshot)
+    awake["second"] = True
+    assert not classifiers.is_complete(snapshot)
+    async with asyncio.timeout(5):
+        await tasks[0]
+    assert not all(text.isascii() for text in asked)
+    assert classifiers.is_complete(snapshot)
