@@ -48,7 +48,7 @@ from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 from semcache.store.near import NearCache
 
 _SEARCHES = 3
-_LATER = (0.5, 2.0, 8.0)
+_LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before a text whose encoder was busy or still loading is embedded again."""
 
 

@@ -161,7 +161,11 @@ def main() -> None:
         screen.print(table(name, tallies, chosen.categories))
     save(
         chosen.json,
-        {"circumstances": facts, "files": {name: figures(tallies) for name, tallies in found.items()}},
+        {
+            "circumstances": facts,
+            "thresholds": THRESHOLDS,
+            "files": {name: figures(tallies) for name, tallies in found.items()},
+        },
     )
 
 
