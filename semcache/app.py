@@ -132,7 +132,8 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     classifiers = None
     if encoder is not None:
         if settings.encoder.preload:
-            tasks.spawn(warm(encoder))
+            # Before anybody is served: reading a large tokenizer holds the interpreter for a second or more.
+            await warm(encoder)
         classifiers = Classifiers(encoder, tasks.spawn, encoder.is_awake)
         await classifiers.prepare(policies.current, _CLASSIFIER_PATIENCE)
 

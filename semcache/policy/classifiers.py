@@ -109,25 +109,34 @@ class Classifiers:
         self._spawn(self._build(spec, built))
 
     async def _build(self, spec: ClassifierSpec, built: _Built) -> None:
-        """Embed all exemplars: of the encoders that are awake first, of the others once they are."""
-        built.waiting = [(name, text) for name, group in spec.exemplars for text in group]
+        """Embed all exemplars: English ones first, since a start waits for them; the others as they can be."""
+        texts = [(name, text) for name, group in spec.exemplars for text in group]
         found: list[tuple[str, Embedding]] = []
+        left = await self._embed([item for item in texts if item[1].isascii()], found)
+        built.waiting = left + [item for item in texts if not item[1].isascii()]
+        self._speak(spec, built, found)
         failing = 0.0
         while built.waiting and failing < _PATIENCE:
             if any(self._awake(text) for _, text in built.waiting):
-                await self._embed(built, found)
-                built.classifier = Classifier.from_embeddings(found, spec.min_similarity, spec.margin)
-                built.covered = {embedding.encoder for _, embedding in found}
-                built.begun.set()
+                built.waiting = await self._embed(built.waiting, found)
+                self._speak(spec, built, found)
                 failing += _PAUSE
             if built.waiting:
                 await asyncio.sleep(_PAUSE)
         built.complete = True
 
-    async def _embed(self, built: _Built, found: list[tuple[str, Embedding]]) -> None:
-        """Embed one after the other, so that live questions get between; what fails waits on."""
+    def _speak(self, spec: ClassifierSpec, built: _Built, found: list[tuple[str, Embedding]]) -> None:
+        """Let the classifier speak for the encoders whose exemplars were found."""
+        built.classifier = Classifier.from_embeddings(found, spec.min_similarity, spec.margin)
+        built.covered = {embedding.encoder for _, embedding in found}
+        built.begun.set()
+
+    async def _embed(
+        self, texts: list[tuple[str, str]], found: list[tuple[str, Embedding]]
+    ) -> list[tuple[str, str]]:
+        """Embed one after the other, so that live questions get between; gives what has to wait."""
         left: list[tuple[str, str]] = []
-        for name, text in built.waiting:
+        for name, text in texts:
             if not self._awake(text):
                 left.append((name, text))
                 continue
@@ -136,4 +145,4 @@ class Classifiers:
             except EncoderError as error:
                 if not error.is_refusal:
                     left.append((name, text))
-        built.waiting = left
+        return left

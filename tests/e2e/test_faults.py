@@ -91,7 +91,7 @@ def test_no_encoder_at_all(upstream: UpstreamServer, tmp_path: Path) -> None:
     proxy.start()
     try:
         assert proxy.outcome("Without an encoder?") == "miss"
-        assert proxy.outcome("Without an encoder?") == "exact"
+        proxy.wait_until(lambda: proxy.outcome("Without an encoder?") == "exact")
         assert proxy.outcome("Without any encoder?") == "miss"
         assert "encoder" in proxy.ready_detail()["degraded"]
     finally:
@@ -103,7 +103,7 @@ def test_an_encoder_that_is_always_late(upstream: UpstreamServer, tmp_path: Path
     proxy.start()
     try:
         assert proxy.outcome("A late one?") == "miss"
-        assert proxy.outcome("A late one?") == "exact"
+        proxy.wait_until(lambda: proxy.outcome("A late one?") == "exact")
         reply = proxy.chat("Another late one?")
         assert reply.status == 200
         assert proxy.metric("semcache_cache_faults_total") >= 1
