@@ -16,6 +16,7 @@ import pytest
 from semcache.models.options import user_cache
 from tests.e2e.running import models_folder
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PAIRS = (
     {"a": "How do I reset my password?", "b": "How can I reset my password?", "same": True},
