@@ -21,14 +21,13 @@ from rich.table import Table
 from rig.driver import Driver
 from rig.filling import fill
 from rig.report import circumstances, console, headline, save
-from rig.serving import ROOT, Memory, Semcache, cores, memory_of, semcache, upstream
+from rig.serving import Memory, Semcache, cores, memory_of, semcache, upstream
 
 from semcache.store.embedded import embedded_url
 
 _SETTLE = 2.0
 """Seconds after which background work of a start or a fill is over."""
-_LATE = {"SEMCACHE_ENCODER__PRELOAD": "false"}
-_POLICY = ROOT / "semcache" / "policy" / "default.yaml"
+_LATIN_ONLY = {"SEMCACHE_ENCODER__PRELOAD": "false"}
 
 
 @dataclass(frozen=True)
@@ -62,32 +61,13 @@ def peak_of(pid: int) -> float:
 
 
 def empty(folder: Path, url: str) -> list[State]:
-    """Just started: with both encoders, and with that of Latin script alone.
-
-    The built-in classifier has Chinese exemplars too, for which it loads the other encoder: only without
-    it does `encoder.preload: false` leave that one alone until somebody needs it.
-    """
+    """Just started: with the encoder of Latin script alone, and with both."""
     found = []
-    with semcache(
-        folder / "latin", "--upstream", url, "--policies", str(unclassified(folder)), environment=_LATE
-    ) as proxy:
-        found.append(state("empty, Latin encoder, no classifier", proxy))
-    with semcache(folder / "late", "--upstream", url, environment=_LATE) as proxy:
-        found.append(state("empty, preload off, classifier on", proxy))
+    with semcache(folder / "latin", "--upstream", url, environment=_LATIN_ONLY) as proxy:
+        found.append(state("empty, Latin encoder", proxy))
     with semcache(folder / "both", "--upstream", url) as proxy:
         found.append(state("empty, both encoders", proxy))
     return found
-
-
-def unclassified(folder: Path) -> Path:
-    """Write the built-in policy without its classifier; gives the folder."""
-    target = folder / "policies"
-    target.mkdir()
-    before, section, after = _POLICY.read_text().partition("\nclassifier:\n")
-    assert section, "the built-in policy has no classifier"
-    text = before + section + after.replace("enabled: true", "enabled: false", 1)
-    (target / "default.yaml").write_text(text)
-    return target
 
 
 def full(folder: Path, url: str, entries: int) -> list[State]:

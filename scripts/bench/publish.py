@@ -134,7 +134,7 @@ def memory(figures: Figures) -> str:
     costs = [[name, *(f"{value:,.0f}" for value in figures.values())] for name, figures in each.items()]
     latin, both, read, stored = _MEMORY
     goals = [
-        latin.row(next(s["process"]["rss"] for s in states if "no classifier" in s["name"])),
+        latin.row(next(s["process"]["rss"] for s in states if "Latin" in s["name"])),
         both.row(next(s["process"]["rss"] for s in states if "both" in s["name"])),
         read.row(each["read at the start"]["process, RSS"]),
         stored.row(each["stored by this process"]["process, RSS"]),
