@@ -18,8 +18,8 @@ from semcache.store.embedded import ChildRules, ValkeyChild
 class Household:
     """The children of one `semcache serve`.
 
-    Use as an async context manager. The engine loads its model in the background: the proxy
-    listens meanwhile, and the first answer waits for it.
+    Use as an async context manager: it is entered once both take requests, so that a proxy that
+    listens can also answer.
     """
 
     def __init__(self, settings: Settings, screen: Screen) -> None:
