@@ -15,13 +15,12 @@ from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
 from semcache.errors import SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding
-from semcache.proxy.body import parse_object, read_body
+from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.errors import error_event, error_reply
 from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
-from semcache.proxy.openai_chat import parse_chat
-from semcache.proxy.recent import Parsed
+from semcache.proxy.recent import read_chat
 from semcache.proxy.status import Told, forward_headers, hit_headers, told
 from semcache.proxy.types import Receive, Scope, Send
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 _SSE = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 _JSON = (b"content-type", b"application/json")
-_UPSTREAM_PATH = "/v1/chat/completions"
 _CLIENT_CLOSED = 499
 
 
@@ -86,7 +84,7 @@ class Exchange:
         body = await read_body(
             self._receive, headers.content_length, self._end.body_limit, self._end.body_deadline
         )
-        parsed = self._end.recent.get(body) or _parsed(body)
+        parsed = self._end.recent.get(body) or read_chat(body)
         directives = directives_of(headers.ours, parsed.cache_object)
         if not directives.no_store:
             self._end.recent.put(body, parsed)
@@ -244,9 +242,3 @@ class Exchange:
             key_name=asked.caller.key_name,
             labels=asked.directives.labels,
         )
-
-
-def _parsed(body: bytes) -> Parsed:
-    value, whole = parse_object(body)
-    cache_object = value.pop("cache", None)
-    return Parsed(parse_chat(value, _UPSTREAM_PATH), cache_object, whole)

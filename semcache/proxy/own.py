@@ -20,11 +20,10 @@ from semcache.errors import RequestError, SemcacheError
 from semcache.journey import Asked, Trace
 from semcache.pipeline import Pipeline
 from semcache.proxy.admission import Admission, is_local
-from semcache.proxy.body import parse_object
 from semcache.proxy.directives import directives_of
 from semcache.proxy.errors import error_reply
 from semcache.proxy.headers import read_request_headers
-from semcache.proxy.openai_chat import parse_chat
+from semcache.proxy.recent import read_chat
 from semcache.proxy.status import told
 
 _EXPLAIN_LIMIT = 1 << 20
@@ -129,12 +128,11 @@ def _explain_decisions(app: FastAPI, parts: OwnParts) -> None:
         body = await request.body()
         if len(body) > _EXPLAIN_LIMIT:
             raise RequestError("The body is too large to explain.", status=413, code="request_too_large")
-        value, _ = parse_object(body)
-        cache_object = value.pop("cache", None)
+        parsed = read_chat(body)
         asked = Asked(
-            request=parse_chat(value, "/v1/chat/completions"),
+            request=parsed.request,
             caller=caller,
-            directives=directives_of(headers.ours, cache_object),
+            directives=directives_of(headers.ours, parsed.cache_object),
             answer_changing=headers.answer_changing,
             upstream=headers.upstream,
         )

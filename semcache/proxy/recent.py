@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.core import ChatRequest
+from semcache.proxy.body import parse_object
+from semcache.proxy.openai_chat import parse_chat
 
+_UPSTREAM_PATH = "/v1/chat/completions"
 _OVERHEAD = 4
 """A parsed body takes about this many times its bytes."""
 
@@ -22,6 +25,17 @@ class Parsed:
     request: ChatRequest
     cache_object: Any
     whole: bool
+
+
+def read_chat(body: bytes) -> Parsed:
+    """Read a chat body.
+
+    Raises:
+        RequestError: 400, it is no JSON object or no usable chat request.
+    """
+    value, whole = parse_object(body)
+    cache_object = value.pop("cache", None)
+    return Parsed(parse_chat(value, _UPSTREAM_PATH), cache_object, whole)
 
 
 class RecentRequests:

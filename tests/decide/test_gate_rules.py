@@ -100,7 +100,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("what is 2+3", "what is 2*3"),
         ("从北京出发要多久", "从上海出发要多久"),
         ("怎么用setTimeout", "怎么用setInterval"),
-        ("Who is the CEO of IBM?", "Who is the CEO of SAP?"),
+        ("Who founded IBM?", "Who founded SAP?"),
     ],
     "kind": [
         ("Can my dog eat grapes?", "Can my cat eat grapes?"),
