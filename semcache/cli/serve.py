@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import socket
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -125,6 +124,3 @@ def listen(settings: Settings) -> socket.socket:
     listener.listen(2048)
     listener.setblocking(False)
     return listener
-
-
-__all__ = ["Path", "listen", "refuse_exposed", "serve", "worker"]
