@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
+from semcache.engine.layers import Layers
 from semcache.errors import EngineError, RequestError
 
 
@@ -18,25 +19,47 @@ from semcache.errors import EngineError, RequestError
 class Sampling:
     """How the next token is drawn.
 
-    `temperature` 0 is greedy. `top_p` keeps the smallest set of tokens that holds this much
-    probability. Penalties count only generated tokens. `bias` is added to raw logits: pairs of
+    `temperature` 0 is greedy. `top_k` keeps the most probable tokens (0: all), then `top_p` the
+    smallest set of them that holds this much probability. Penalties count only generated tokens. `bias` is added to raw logits: pairs of
     token id and addend.
     """
 
     temperature: float = 1.0
     top_p: float = 1.0
+    top_k: int = 0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     bias: tuple[tuple[int, float], ...] = ()
     seed: int | None = None
 
 
+class Constraint(Protocol):
+    """The form that one choice must keep to, token by token. Belongs to one choice; has state."""
+
+    def apply(self, logits: Any) -> Any:
+        """Give float32 [vocab] logits with minus infinity for every token that may not come next."""
+        ...
+
+    def accept(self, token: int) -> None:
+        """Take note of the token that was drawn."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """True when the answer so far is whole and may end here."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """One prompt and how to continue it, `choices` times.
 
-    `max_tokens` is a ceiling for each choice; the end of the context is another. `logprobs` is
-    the number of alternatives to report for each token (0: only the token itself), or None.
+    `max_tokens` is a ceiling for each choice; the end of the context is another; 0 computes the
+    prompt for later use and answers nothing. `logprobs` is the number of alternatives to report
+    for each token (0: only the token itself), or None. `layers` say who may reuse which part.
+    `draft` is a guess of the answer, verified in blocks: it changes the cost, never the answer at
+    temperature 0, and never its distribution above. `new_constraint` makes the form of one choice.
+    `background` requests wait until nothing else is to be done.
     """
 
     prompt: tuple[int, ...]
@@ -45,6 +68,10 @@ class GenerationRequest:
     choices: int = 1
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
+    layers: Layers = ()
+    draft: tuple[int, ...] = ()
+    new_constraint: Callable[[], Constraint] | None = None
+    background: bool = False
 
 
 class FinishReason(StrEnum):
@@ -88,12 +115,45 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Reuse:
+    """Which prefix a request found computed, so that reuse can be audited.
+
+    `public_tokens` of `tokens` came from the public layer. `age_seconds` is the time since the
+    youngest reused part was computed. `digest` names the prefix (hexadecimal, salted), "" for none.
+    """
+
+    tokens: int = 0
+    public_tokens: int = 0
+    age_seconds: float = 0.0
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where the time to the first token went, in seconds; the parts follow one another."""
+
+    queue: float = 0.0
+    match: float = 0.0
+    prefill: float = 0.0
+    first_token: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """All choices are complete; tokens as computed (`completion_tokens` includes end tokens)."""
+    """All choices are complete; tokens as computed (`completion_tokens` includes end tokens).
+
+    `accepted_draft` and `rejected_draft` count tokens of the draft that the model confirmed, and
+    that it was asked about in vain. `steps` are forward passes that made answer tokens.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
+    accepted_draft: int = 0
+    rejected_draft: int = 0
+    steps: int = 0
+    reuse: Reuse = Reuse()
+    timing: Timing = Timing()
 
 
 @dataclass(frozen=True, slots=True)
