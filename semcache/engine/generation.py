@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from semcache.engine.layers import Layers
+from semcache.engine.report import EngineReport, TreeNode
 from semcache.errors import EngineError, RequestError
 
 
@@ -20,13 +21,15 @@ class Sampling:
     """How the next token is drawn.
 
     `temperature` 0 is greedy. `top_k` keeps the most probable tokens (0: all), then `top_p` the
-    smallest set of them that holds this much probability. Penalties count only generated tokens. `bias` is added to raw logits: pairs of
-    token id and addend.
+    smallest set of them that holds this much of their probability, then `min_p` those at least
+    this many times as probable as the best one (0: all). Penalties count only generated tokens.
+    `bias` is added to raw logits: pairs of token id and addend.
     """
 
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     bias: tuple[tuple[int, float], ...] = ()
@@ -34,19 +37,30 @@ class Sampling:
 
 
 class Constraint(Protocol):
-    """The form that one choice must keep to, token by token. Belongs to one choice; has state."""
+    """The form that one choice must keep to, token by token. Belongs to one choice; has state.
+
+    End tokens are possible only where the answer may end, and nothing else where it must.
+    """
 
     def apply(self, logits: Any) -> Any:
-        """Give float32 [vocab] logits with minus infinity for every token that may not come next."""
+        """Give float32 [vocab] logits with minus infinity for every token that may not come next.
+
+        Raises:
+            EngineError: the form takes more work at this place than a step may cost.
+        """
         ...
 
     def accept(self, token: int) -> None:
-        """Take note of the token that was drawn."""
+        """Take note of the token that was drawn; it must be one that `apply` left possible.
+
+        Raises:
+            EngineError: it was none.
+        """
         ...
 
     @property
     def is_complete(self) -> bool:
-        """True when the answer so far is whole and may end here."""
+        """True when the answer so far is whole: it may end here, but may also go on (`1`, `12`)."""
         ...
 
 
@@ -187,7 +201,7 @@ class Ticket(Protocol):
         ...
 
 
-class Runner(Protocol):
+class PlainRunner(Protocol):
     """Something that continues prompts, several at once, on a thread of its own."""
 
     def submit(self, request: GenerationRequest, sink: Sink) -> Ticket:
@@ -210,6 +224,23 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """End the thread; whatever was waiting or running is told `Failed`. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Runner(PlainRunner, Protocol):
+    """A runner that also tells what it holds. These methods may be called from any thread."""
+
+    def report(self) -> EngineReport:
+        """Give counters since the start and present sizes."""
+        ...
+
+    def tree_view(self, limit: int) -> tuple[TreeNode, ...]:
+        """Give at most `limit` nodes of the prefix tree, parents before children, siblings together."""
+        ...
+
+    def top_prefixes(self, count: int) -> tuple[TreeNode, ...]:
+        """Give the `count` nodes most worth keeping (frequency x length), best first."""
         ...
 
 

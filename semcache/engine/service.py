@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semcache.engine.chat import ChatTemplate
-from semcache.engine.generation import GenerationRequest, Runner, Sampling
+from semcache.engine.generation import GenerationRequest, PlainRunner, Sampling
 from semcache.engine.schema import ChatBody
 from semcache.errors import RequestError
 
@@ -26,7 +26,7 @@ class Engine:
     """Everything needed to answer. `context` is in tokens, prompt and answer together."""
 
     template: ChatTemplate
-    runner: Runner
+    runner: PlainRunner
     context: int
     vocabulary_size: int
     fingerprint: str
