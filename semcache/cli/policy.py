@@ -41,7 +41,8 @@ def check(directory: Annotated[Path, typer.Argument(help="Directory of policy fi
     if report.problems:
         raise typer.Exit(1)
     tenants = ", ".join(report.snapshot.tenants) if report.snapshot else ""
-    console.print(f"fine: tenants {tenants}")
+    public = len(report.snapshot.public) if report.snapshot else 0
+    console.print(f"fine: tenants {tenants}" + (f"; {public} public messages" if public else ""))
 
 
 @app.command("test")
@@ -86,11 +87,7 @@ def explain(
     told = explaining.explain(snapshot, request, Caller(_known(snapshot, tenant)), directives)
     console = Console(highlight=False)
     for step in told.steps:
-        console.print(
-            f"[bold]{step.what}[/bold]" + (f"  ({step.where})" if step.where else ""), soft_wrap=True
-        )
-        for change in step.changes:
-            console.print(f"    {change.knob}: {change.before} -> {change.after}")
+        _print_step(console, step)
     if told.policy is None:
         raise SemcacheError(told.refusal)
     policy = told.policy
@@ -99,6 +96,13 @@ def explain(
         f"{policy.verified_threshold}, draft {policy.draft_threshold}, scope {policy.scope}, ttl {policy.ttl:.0f} s",
         soft_wrap=True,
     )
+    _print_step(console, explaining.explain_prefix(snapshot, request, directives, policy))
+
+
+def _print_step(console: Console, step: explaining.ExplainStep) -> None:
+    console.print(f"[bold]{step.what}[/bold]" + (f"  ({step.where})" if step.where else ""), soft_wrap=True)
+    for change in step.changes:
+        console.print(f"    {change.knob}: {change.before} -> {change.after}")
 
 
 async def _judged(

@@ -12,17 +12,19 @@ from itertools import pairwise
 from semcache.core import Mode
 from semcache.policy.effective import effective, points
 from semcache.policy.exemplars import BUILT_IN
+from semcache.policy.prefix import NOTHING_PUBLIC, OPERATOR, PublicMessages
 from semcache.policy.problems import Path, Problem, line_of, path_text
 from semcache.policy.schema import OTHER, DomainKnobs, PolicyFile
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySource:
-    """A file of the right shape: its name, what it says, and the line of every path in it."""
+    """A file of the right shape: its name, what it says, the line of every path in it, and what it makes public."""
 
     file: str
     policy: PolicyFile
     lines: Mapping[Path, int]
+    public: PublicMessages = NOTHING_PUBLIC
 
     def problem(self, path: Path, message: str) -> Problem:
         """Make a problem at a path."""
@@ -35,7 +37,7 @@ class PolicySource:
 
 def check_file(source: PolicySource) -> list[Problem]:
     """Check one file in itself."""
-    return [*_names(source), *_keys(source), *_thresholds(source), *_exemplars(source)]
+    return [*_names(source), *_keys(source), *_thresholds(source), *_exemplars(source), *_prefix(source)]
 
 
 def check_set(sources: Sequence[PolicySource]) -> list[Problem]:
@@ -121,6 +123,20 @@ def _exemplars(source: PolicySource) -> Iterator[Problem]:
         *BUILT_IN,
     }:
         yield source.problem(("classifier", "enabled"), "no domain of this file has exemplars")
+
+
+def _prefix(source: PolicySource) -> Iterator[Problem]:
+    """Check what one tenant may say of computed prompts; what is public to all is not its to decide."""
+    knobs = source.policy.prefix
+    if knobs.public and source.policy.tenant != OPERATOR:
+        yield source.problem(
+            ("prefix", "public"),
+            f"is for all tenants, so only the operator's own file (tenant {OPERATOR}) may state it",
+        )
+    if knobs.max_tokens is not None and knobs.reserve_tokens > knobs.max_tokens:
+        yield source.problem(
+            ("prefix", "reserve_tokens"), f"should be at most max_tokens ({knobs.max_tokens})"
+        )
 
 
 def _tenants(sources: Sequence[PolicySource]) -> Iterator[Problem]:

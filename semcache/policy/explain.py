@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from semcache.core import CachePolicy, Caller, ChatRequest, Directives
+from semcache.core import CachePolicy, Caller, ChatRequest, Directives, Scope
 from semcache.errors import RequestError
 from semcache.policy.directives import STEPS, wishes_of
 from semcache.policy.match import find_rule, tighten
@@ -65,6 +65,29 @@ def explain(
 def explain_tightening(before: CachePolicy, after: CachePolicy, what: str) -> ExplainStep:
     """Explain a later tightening, such as the classifier's."""
     return ExplainStep(what, "", _changes(before, after))
+
+
+def explain_prefix(
+    snapshot: PolicySnapshot, request: ChatRequest, directives: Directives, policy: CachePolicy
+) -> ExplainStep:
+    """Explain who may reuse what the local engine computes for a request; `policy` is what it resolved to."""
+    source = snapshot.tenant(policy.tenant).source
+    rules = snapshot.prefix(policy.tenant)
+    share = rules.share_for(policy, directives)
+    who = {
+        None: "nobody may reuse this prompt",
+        Scope.USER: "system messages are the tenant's, the rest one end user's",
+    }.get(share, "all callers of the tenant may reuse this prompt")
+    public = snapshot.public.leading(request.body)
+    head = f"; public messages at its head: {public}" if public else ""
+    changes = () if share is rules.share else (Change("prefix.share", _word(rules.share), _word(share)),)
+    return ExplainStep(
+        f"in the local engine {who}{head}", f"{source.file}:{source.line('prefix', 'share')}", changes
+    )
+
+
+def _word(share: Scope | None) -> str:
+    return share.value if share is not None else "none"
 
 
 def _caller(caller: Caller) -> str:

@@ -94,7 +94,8 @@ def _access(source: PolicySource) -> Iterator[Problem]:
             ("access", "unknown_keys"),
             "callers with any other key are served too; where the upstream does not check keys, that is everyone",
         )
-    if not access.keys and access.anonymous == "never" and access.unknown_keys == "reject":
+    nobody = not access.keys and access.anonymous == "never" and access.unknown_keys == "reject"
+    if nobody and not source.policy.prefix.public:
         yield _warn(source, ("access",), "nobody can speak for this tenant: no keys, no anonymous callers")
 
 

@@ -7,10 +7,7 @@ a thread when an event loop runs.
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -19,7 +16,9 @@ from pydantic import ValidationError
 from semcache.policy.checks import PolicySource, check_file, check_set
 from semcache.policy.document import Document, DocumentError, read_document
 from semcache.policy.lint import lint
+from semcache.policy.prefix import public_messages
 from semcache.policy.problems import Problem, from_validation, policy_error, printable
+from semcache.policy.prompts import bounded_bytes, read_prompts, reason
 from semcache.policy.schema import PolicyFile
 from semcache.policy.snapshot import PolicySnapshot, build_snapshot
 
@@ -75,7 +74,7 @@ def read_directory(path: Path) -> tuple[list[PolicySource], list[Problem]]:
     try:
         names = policy_names(path)
     except OSError as error:
-        return [], [Problem(str(path), 0, "", f"cannot be read as a directory: {_reason(error)}")]
+        return [], [Problem(str(path), 0, "", f"cannot be read as a directory: {reason(error)}")]
     if not names:
         return [], [Problem(str(path), 0, "", "holds no policy file (*.yaml)")]
     if len(names) > MAX_FILES:
@@ -103,48 +102,43 @@ def policy_names(path: Path) -> list[str]:
 def _read_path(path: Path) -> tuple[PolicySource | None, list[Problem]]:
     file = printable(path, 300)
     try:
-        data = _bounded_bytes(path)
+        data = bounded_bytes(path, MAX_BYTES)
     except OSError as error:
-        return None, [Problem(file, 0, "", f"cannot be read: {_reason(error)}")]
-    return read_file(data, file)
+        return None, [Problem(file, 0, "", f"cannot be read: {reason(error)}")]
+    return read_file(data, file, path.parent)
 
 
-def _bounded_bytes(path: Path) -> bytes:
-    """Read a regular file, and at most one byte more than allowed.
+def read_file(
+    data: bytes, file: str, folder: Path | None = None
+) -> tuple[PolicySource | None, list[Problem]]:
+    """Read the bytes of one file; gives the source when it is right in itself.
 
-    Raises:
-        OSError: gone, unreadable, or not a regular file.
+    Args:
+        data: the file's bytes.
+        file: its name in messages.
+        folder: where the files of public messages lie; None: there are none.
     """
-    # Without O_NONBLOCK, opening a FIFO would wait for a writer for ever.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(0, "not a regular file")
-        return file.read(MAX_BYTES + 1)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or "error").lower()
-
-
-def read_file(data: bytes, file: str) -> tuple[PolicySource | None, list[Problem]]:
-    """Read the bytes of one file; gives the source when it is right in itself."""
     if len(data) > MAX_BYTES:
         return None, [Problem(file, 0, "", f"is larger than {MAX_BYTES // 1024} KiB")]
     try:
         document = read_document(data, file)
     except DocumentError as error:
         return None, [error.problem]
-    return _validated(document, file)
+    return _validated(document, file, folder)
 
 
-def _validated(document: Document, file: str) -> tuple[PolicySource | None, list[Problem]]:
+def _validated(
+    document: Document, file: str, folder: Path | None
+) -> tuple[PolicySource | None, list[Problem]]:
     try:
         policy = PolicyFile.model_validate(document.value)
     except ValidationError as error:
         return None, sorted(from_validation(error, file, document.lines), key=_by_line)
     source = PolicySource(file, policy, document.lines)
-    problems: Sequence[Problem] = check_file(source)
+    texts, problems = read_prompts(source, folder)
+    problems += check_file(source)
+    if not problems:
+        source = replace(source, public=public_messages(policy, texts))
     return (None if problems else source), sorted(problems, key=_by_line)
 
 

@@ -20,6 +20,7 @@ from semcache.policy.domain import ClassifierSpec, Quota
 from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
 from semcache.policy.match import MODES, CompiledRule, compile_rules, covers_any, find_rule, tighten
+from semcache.policy.prefix import NOTHING_PUBLIC, PrefixRules, PublicMessages, prefix_rules
 from semcache.policy.schema import PolicyFile
 
 MEMO_ENTRIES = 4096
@@ -41,6 +42,7 @@ class TenantPolicies:
     reads_system: bool
     classifier: ClassifierSpec | None
     quota: Quota
+    prefix: PrefixRules
 
     def allows_model(self, model: str) -> bool:
         """Tell whether this tenant may ask for the model."""
@@ -63,6 +65,7 @@ class PolicySnapshot:
     generation: str
     gatekeeper: Gatekeeper
     by_tenant: Mapping[TenantId, TenantPolicies]
+    public: PublicMessages = NOTHING_PUBLIC
     memo: dict[MemoKey, CachePolicy] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -132,6 +135,10 @@ class PolicySnapshot:
     def quota(self, tenant: TenantId) -> Quota:
         """Give how much the tenant may keep."""
         return self.tenant(tenant).quota
+
+    def prefix(self, tenant: TenantId) -> PrefixRules:
+        """Give what the tenant's file says of computed prompts."""
+        return self.tenant(tenant).prefix
 
     def allows_model(self, tenant: TenantId, model: str) -> bool:
         """Tell whether the tenant may ask for this model."""
@@ -219,19 +226,22 @@ def combine(tenant: TenantPolicies, policy: CachePolicy, domain: str) -> CachePo
 
 def build_snapshot(sources: Sequence[PolicySource]) -> PolicySnapshot:
     """Build a snapshot from checked files."""
-    generation = _generation([source.policy for source in sources])
+    generation = _generation(sources)
     return PolicySnapshot(
         generation=generation,
         gatekeeper=gatekeeper(source.policy for source in sources),
         by_tenant={TenantId(s.policy.tenant): _tenant(s, generation) for s in sources},
+        public=next((s.public for s in sources if s.policy.prefix.public), NOTHING_PUBLIC),
     )
 
 
-def _generation(files: Sequence[PolicyFile]) -> str:
+def _generation(sources: Sequence[PolicySource]) -> str:
     digest = hashlib.sha256()
-    for file in sorted(files, key=lambda f: f.tenant):
-        content = file.model_dump_json().encode()
+    for source in sorted(sources, key=lambda s: s.policy.tenant):
+        content = source.policy.model_dump_json().encode()
         digest.update(len(content).to_bytes(8, "big") + content)
+        for public in (source.public.by_system, source.public.by_anybody):
+            digest.update(b"".join(sorted(public)))
     return digest.hexdigest()[:16]
 
 
@@ -245,6 +255,7 @@ def _tenant(source: PolicySource, generation: str) -> TenantPolicies:
         reads_system=any(rule.reads_system for rule in rules),
         classifier=_classifier(policy),
         quota=Quota(policy.quotas.max_entries, policy.quotas.max_bytes),
+        prefix=prefix_rules(policy.prefix),
     )
 
 

@@ -20,6 +20,7 @@ from watchfiles import awatch
 
 from semcache.errors import PolicyError
 from semcache.policy.loader import load_default, load_directory, policy_names
+from semcache.policy.prompts import prompt_names
 from semcache.policy.snapshot import PolicySnapshot
 
 POLL_SECONDS = 1.0
@@ -29,7 +30,8 @@ SETTLE_TRIES = 25
 """Looks at files that do not come to rest before a reload gives up until the next one."""
 
 Signature = tuple[tuple[str, int, int, int, int], ...]
-"""Name, inode, size, and times of change (nanoseconds) of every policy file; empty when unreadable."""
+"""Name, inode, size, and times of change (nanoseconds) of every policy file, and of every file that may hold a
+public message; empty when unreadable."""
 
 
 def anything(_: PolicySnapshot) -> None:
@@ -221,7 +223,7 @@ async def _set_at_end(stop: anyio.Event) -> None:
 def signature(path: Path) -> Signature:
     """Take what tells one state of the directory from another, links followed; never raises for files."""
     try:
-        names = policy_names(path)
+        names = [*policy_names(path), *prompt_names(path)]
     except OSError:
         return ()
     return tuple(_stat(path, name) for name in names)

@@ -25,6 +25,8 @@ BY_HAND = {
     "keys": "a list",
     "rules": "a list",
     "tests": "a list",
+    "public": "a list",
+    "sha256": "`sha256:` and 64 hex digits",
     "scope": "`user`, `tenant`",
     "schema_version": "`1`",
     "mode": "`off`, `shadow`, `exact`, `semantic`",
