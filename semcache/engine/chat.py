@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 from jinja2.exceptions import TemplateError
 
-from semcache.engine.schema import ChatBody, Message, ToolCall
+from semcache.engine.fields import Message, ToolCall
+from semcache.engine.schema import ChatBody
 from semcache.errors import RequestError
 
 

@@ -1,9 +1,16 @@
-"""From a row of logits to the next token: penalties, temperature, nucleus, draw.
+"""From a row of logits to the next token: penalties, form, temperature, truncation, draw.
 
 Functions of their arguments only (the generator is the caller's). Logits are float32 [vocab]
 on the CPU; nothing here knows a model. Conventions are those of the OpenAI API reference
 (penalties subtract from logits) and of "The Curious Case of Neural Text Degeneration"
 (nucleus sampling, arXiv 1904.09751, section 3.1).
+
+A token costs exactly one random number, or none when greedy, and which token it becomes depends
+on nothing but that number and the distribution. So a seeded choice says the same alone and in a
+batch. It also says the same with a draft: a verifier draws each position in turn, and keeps a
+draft token as long as the draw gives that very token. For a draft that is a fixed text this is
+the acceptance rule of speculative sampling (accept with the model's own probability, else draw
+from what is left; arXiv 2211.17192, section 2.3), with the random numbers shared.
 """
 
 from __future__ import annotations
@@ -14,11 +21,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semcache.engine.generation import Sampling
+from semcache.engine.generation import Constraint, Sampling
 from semcache.errors import EngineError
 
 GREEDY_BELOW = 1e-4
 """Temperatures below this are greedy: dividing by less would overflow float32."""
+
+_FIRST_LOOK = 64
+"""How many of the best tokens are looked at before more of them are sorted, which is many times slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,41 @@ class Chances:
 
     chosen: float
     top: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The tokens that may come next, and how probable they are.
+
+    `weights`: float32 [n], proportional to the probabilities. `tokens`: int64 [n], the token of
+    each weight, or None when weight i is token i. `is_certain`: greedy, one token.
+    """
+
+    weights: Tensor
+    tokens: Tensor | None = None
+    is_certain: bool = False
+
+    def draw(self, generator: torch.Generator) -> int:
+        """Draw a token by inverting the cumulative weights; takes one random number unless greedy."""
+        if self.is_certain:
+            return self._token(0)
+        point = torch.rand(1, generator=generator, dtype=torch.float64)
+        cumulative = self.weights.cumsum(0, dtype=torch.float64)
+        at = int(torch.searchsorted(cumulative, point * cumulative[-1], right=True))
+        if at == cumulative.numel():  # the product was rounded up to the whole sum
+            at = int(self.weights.nonzero()[-1])
+        return self._token(at)
+
+    def probability(self, token: int) -> float:
+        """Give the probability of one token."""
+        if self.tokens is None:
+            weight = float(self.weights[token])
+        else:
+            weight = float(self.weights[self.tokens == token].sum())
+        return weight / float(self.weights.sum(dtype=torch.float64))
+
+    def _token(self, at: int) -> int:
+        return at if self.tokens is None else int(self.tokens[at])
 
 
 def new_generator(seed: int | None, choice: int) -> torch.Generator:
@@ -65,26 +110,93 @@ def needs_counts(sampling: Sampling) -> bool:
     return sampling.presence_penalty != 0 or sampling.frequency_penalty != 0
 
 
-def nucleus(probabilities: Tensor, top_p: float) -> Tensor:
-    """Zero all but the smallest set of tokens that holds `top_p`; at least the best one stays.
+def distribution(
+    logits: Tensor,
+    sampling: Sampling,
+    counts: Tensor | None = None,
+    constraint: Constraint | None = None,
+) -> Distribution:
+    """Say what may come next after a row of the model's own logits, which stay as they are.
 
-    Gives float32 [vocab], not renormalised.
+    Raises:
+        EngineError: the constraint leaves no token, or could not be worked out.
     """
-    ordered, order = probabilities.sort(descending=True, stable=True)
-    before = ordered.cumsum(0) - ordered
-    ordered = ordered.masked_fill(before >= top_p, 0.0)
-    ordered[0] = probabilities[order[0]]
-    return torch.zeros_like(probabilities).scatter(0, order, ordered)
+    logits = adjust(logits, sampling, counts)
+    if constraint is not None:
+        logits = constraint.apply(logits)
+    if sampling.temperature < GREEDY_BELOW:
+        return Distribution(torch.ones(1), logits.argmax(0, keepdim=True), is_certain=True)
+    probabilities = torch.softmax(logits / sampling.temperature, dim=0)
+    if 0 < sampling.top_k < probabilities.numel() or sampling.top_p < 1:
+        weights, tokens = _nucleus(probabilities, sampling)
+    elif sampling.min_p > 0:
+        tokens = torch.arange(probabilities.numel())
+        weights = probabilities
+    else:
+        return Distribution(probabilities)
+    kept = weights >= sampling.min_p * weights.max()
+    return Distribution(weights[kept], tokens[kept])
 
 
 def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> int:
     """Choose the next token from adjusted logits."""
-    if sampling.temperature < GREEDY_BELOW:
-        return int(logits.argmax())
-    probabilities = torch.softmax(logits / sampling.temperature, dim=0)
-    if sampling.top_p < 1:
-        probabilities = nucleus(probabilities, sampling.top_p)
-    return int(torch.multinomial(probabilities, 1, generator=generator))
+    plain = Sampling(
+        temperature=sampling.temperature, top_p=sampling.top_p, top_k=sampling.top_k, min_p=sampling.min_p
+    )
+    return distribution(logits, plain).draw(generator)
+
+
+def _nucleus(probabilities: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
+    """Keep the best `top_k`, of those the fewest that hold `top_p` of their sum; at least the best one.
+
+    Gives weights and tokens, best first. Looks at few tokens first and at all of them only when
+    those do not hold enough; the result is the same.
+    """
+    size = probabilities.numel()
+    limit = min(sampling.top_k, size) if sampling.top_k > 0 else size
+    if limit < size:  # all of them are needed to know their sum
+        values, tokens = _best(probabilities, limit)
+        return _head(values, tokens, sampling.top_p * float(values.sum(dtype=torch.float64)))
+    if size > _FIRST_LOOK:
+        values, tokens = _best(probabilities, _FIRST_LOOK)
+        if _holds(values, sampling.top_p):
+            return _head(values, tokens, sampling.top_p)
+    # All tokens below this together are less than what may be left out.
+    tokens = (probabilities >= (1 - sampling.top_p) / size).nonzero()[:, 0]
+    values, order = probabilities[tokens].sort(descending=True, stable=True)
+    if _holds(values, sampling.top_p):
+        return _head(values, tokens[order], sampling.top_p)
+    values, tokens = probabilities.sort(descending=True, stable=True)
+    return _head(values, tokens, sampling.top_p)
+
+
+def _holds(values: Tensor, enough: float) -> bool:
+    return float(values.sum(dtype=torch.float64)) >= enough
+
+
+def _head(values: Tensor, tokens: Tensor, enough: float) -> tuple[Tensor, Tensor]:
+    """Cut an ordered list behind the token that brings its sum to `enough`."""
+    before = values.cumsum(0, dtype=torch.float64) - values
+    count = max(int((before < enough).sum()), 1)
+    return values[:count], tokens[:count]
+
+
+def _best(probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Give the first `count` of a stable descending sort, without sorting the rest.
+
+    The library's own choice of the best leaves open which of several equal ones it takes.
+    """
+    values, tokens = probabilities.topk(count + 1)
+    weakest = values[-2]
+    if weakest == values[-1]:
+        equal = (probabilities == weakest).nonzero()[:, 0]
+        certain = tokens[values > weakest]
+        tokens = torch.cat((certain, equal[: count - certain.numel()]))
+    else:
+        tokens = tokens[:count]
+    tokens = tokens.sort().values
+    values, order = probabilities[tokens].sort(descending=True, stable=True)
+    return values, tokens[order]
 
 
 def chances(logits: Tensor, token: int, top: int) -> Chances:

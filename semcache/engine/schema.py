@@ -7,11 +7,21 @@ answer for something it is not. Messages of errors never contain what the client
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from semcache.engine.fields import (
+    Border,
+    Key,
+    Message,
+    Prediction,
+    PrefixCache,
+    ResponseFormat,
+    StreamOptions,
+    Tool,
+)
 from semcache.errors import RequestError
 
 MAX_CHOICES = 8
@@ -23,71 +33,12 @@ Stop = Annotated[str, Field(min_length=1, max_length=512)]
 Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
 
 
-class _Border(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+class ChatBody(Border):
+    """The body of POST /v1/chat/completions, field for field as in the OpenAI API reference.
 
-
-class Part(_Border):
-    """A piece of a message's content; only text can be read."""
-
-    type: str
-    text: str | None = None
-
-
-class CalledFunction(_Border):
-    """What an earlier answer asked to be called; `arguments` is JSON as text."""
-
-    name: str
-    arguments: str = "{}"
-
-
-class ToolCall(_Border):
-    """A tool call in an earlier answer."""
-
-    id: str = ""
-    type: Literal["function"] = "function"
-    function: CalledFunction
-
-
-class Message(_Border):
-    """One turn."""
-
-    role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Part] | None = None
-    name: str | None = None
-    tool_calls: list[ToolCall] | None = None
-    tool_call_id: str | None = None
-
-
-class Function(_Border):
-    """A function that the model may ask for; `parameters` is a JSON schema."""
-
-    name: str
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-
-
-class Tool(_Border):
-    """A tool on offer."""
-
-    type: Literal["function"]
-    function: Function
-
-
-class StreamOptions(_Border):
-    """How a stream is to look."""
-
-    include_usage: bool | None = None
-
-
-class ResponseFormat(_Border):
-    """The form that the answer is to have."""
-
-    type: str
-
-
-class ChatBody(_Border):
-    """The body of POST /v1/chat/completions, field for field as in the OpenAI API reference."""
+    Beyond it: `top_k` (0 and -1: all) and `min_p` as other servers of open models have them,
+    `cache_salt` as vLLM has it, and `prefix_cache`.
+    """
 
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -108,7 +59,12 @@ class ChatBody(_Border):
     tools: list[Tool] | None = None
     tool_choice: str | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
+    prediction: Prediction | None = None
     modalities: list[str] | None = None
+    top_k: int | None = Field(None, ge=-1, lt=1 << 31)
+    min_p: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
+    cache_salt: Key | None = None
+    prefix_cache: PrefixCache | None = None
 
 
 def parse_chat(raw: bytes) -> ChatBody:
@@ -147,8 +103,9 @@ def _check_together(body: ChatBody) -> None:
     Raises:
         RequestError: 400.
     """
-    if body.response_format is not None and body.response_format.type != "text":
-        raise unsupported("response_format")
+    _check_format(body.response_format)
+    _check_prediction(body)
+    _check_prefix(body)
     if body.modalities is not None and body.modalities != ["text"]:
         raise unsupported("modalities")
     if body.tool_choice not in (None, "auto", "none"):
@@ -159,6 +116,39 @@ def _check_together(body: ChatBody) -> None:
         raise _invalid("top_logprobs needs logprobs to be true", "top_logprobs")
     if body.stream_options is not None and not body.stream:
         raise _invalid("stream_options needs stream to be true", "stream_options")
+
+
+def _check_format(asked: ResponseFormat | None) -> None:
+    if asked is None or asked.type in ("text", "json_object"):
+        return
+    if asked.type != "json_schema":
+        raise unsupported("response_format")
+    if asked.json_schema is None:
+        raise RequestError(
+            "response_format.json_schema: Field required",
+            code="missing_required_parameter",
+            param="response_format.json_schema",
+        )
+
+
+def _check_prediction(body: ChatBody) -> None:
+    if body.prediction is None:
+        return
+    if (body.n or 1) > 1:
+        raise _invalid("cannot be combined with n above 1", "prediction")
+    if isinstance(body.prediction.content, list):
+        for number, part in enumerate(body.prediction.content):
+            if part.type != "text" or part.text is None:
+                raise _invalid("only text can be read", f"prediction.content[{number}]")
+
+
+def _check_prefix(body: ChatBody) -> None:
+    asked = body.prefix_cache
+    if asked is None:
+        return
+    for name in ("public_messages", "tenant_messages"):
+        if getattr(asked, name) > len(body.messages):
+            raise _invalid("there are fewer messages", f"prefix_cache.{name}")
 
 
 def _invalid(message: str, param: str) -> RequestError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from semcache.engine.chat import ChatTemplate
 from semcache.engine.generation import GenerationRequest, PlainRunner, Sampling
-from semcache.engine.schema import ChatBody
+from semcache.engine.schema import ChatBody, unsupported
 from semcache.errors import RequestError
 
 
@@ -41,6 +41,8 @@ class Engine:
             RequestError: 400: the prompt leaves no room in the context, content that is no text,
                 a conversation that the template refuses, or a bias for a token that is none.
         """
+        if body.response_format is not None and body.response_format.type != "text":
+            raise unsupported("response_format")
         prompt = self.template.tokens(body)
         if len(prompt) >= self.context:
             raise RequestError(
@@ -63,6 +65,8 @@ class Engine:
         return Sampling(
             temperature=self.defaults.temperature if body.temperature is None else body.temperature,
             top_p=1.0 if body.top_p is None else body.top_p,
+            top_k=max(body.top_k or 0, 0),
+            min_p=body.min_p or 0.0,
             presence_penalty=body.presence_penalty or 0.0,
             frequency_penalty=body.frequency_penalty or 0.0,
             bias=tuple((self._token(key), value) for key, value in (body.logit_bias or {}).items()),

@@ -44,6 +44,18 @@ def refusal(**fields: Any) -> RequestError:
             "prediction": {"type": "content", "content": ""},
         },
         {"functions": [], "function_call": None},
+        {"response_format": {"type": "json_object"}},
+        {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "x", "schema": {}, "strict": True},
+            }
+        },
+        {"prediction": {"type": "content", "content": [{"type": "text", "text": "a"}]}, "tools": []},
+        {"top_k": -1, "min_p": 0.05},
+        {"top_k": 0, "min_p": 1},
+        {"cache_salt": "x" * 128},
+        {"prefix_cache": {"tenant": "t", "user": None, "public_messages": 1, "tenant_messages": 0}},
     ],
     ids=lambda fields: next(iter(fields)),
 )
@@ -81,6 +93,30 @@ def test_what_compatible_servers_take_is_taken(fields: dict[str, Any]) -> None:
         ({"messages": [{"content": "x"}]}, "messages[0].role"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"model": None}, "model"),
+        ({"top_k": -2}, "top_k"),
+        ({"min_p": 1.5}, "min_p"),
+        ({"response_format": {}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {}}},
+            "response_format.json_schema.schema",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": 1}}},
+            "response_format.json_schema.schema",
+        ),
+        ({"prediction": {"type": "other", "content": "x"}}, "prediction.type"),
+        ({"prediction": {"type": "content"}}, "prediction.content"),
+        ({"prediction": {"type": "content", "content": [{"type": "image"}]}}, "prediction.content[0]"),
+        ({"prediction": {"type": "content", "content": "x"}, "n": 2}, "prediction"),
+        ({"cache_salt": ""}, "cache_salt"),
+        ({"cache_salt": "x" * 129}, "cache_salt"),
+        ({"prefix_cache": {}}, "prefix_cache.tenant"),
+        ({"prefix_cache": {"tenant": ""}}, "prefix_cache.tenant"),
+        ({"prefix_cache": {"tenant": "t", "user": ""}}, "prefix_cache.user"),
+        ({"prefix_cache": {"tenant": "t", "public_messages": -1}}, "prefix_cache.public_messages"),
+        ({"prefix_cache": {"tenant": "t", "public_messages": 2}}, "prefix_cache.public_messages"),
+        ({"prefix_cache": {"tenant": "t", "tenant_messages": 2}}, "prefix_cache.tenant_messages"),
     ],
 )
 def test_bad_values_are_named(fields: dict[str, Any], param: str) -> None:
@@ -95,8 +131,7 @@ def test_bad_values_are_named(fields: dict[str, Any], param: str) -> None:
     [
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
+        ({"response_format": {"type": "grammar"}}, "response_format"),
         ({"modalities": ["text", "audio"]}, "modalities"),
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"audio": {"voice": "x"}}, "audio"),
