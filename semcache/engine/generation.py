@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from semcache.engine.layers import Layers
-from semcache.engine.report import EngineReport, TreeNode
+from semcache.engine.report import EngineReport, TopPrefix, TreeNode
 from semcache.errors import EngineError, RequestError
 
 
@@ -239,8 +239,8 @@ class Runner(PlainRunner, Protocol):
         """Give at most `limit` nodes of the prefix tree, parents before children, siblings together."""
         ...
 
-    def top_prefixes(self, count: int) -> tuple[TreeNode, ...]:
-        """Give the `count` nodes most worth keeping (frequency x length), best first."""
+    def top_prefixes(self, count: int) -> tuple[TopPrefix, ...]:
+        """Give the `count` prefixes most worth keeping (frequency x length), best first."""
         ...
 
 

@@ -26,6 +26,19 @@ class TreeNode:
 
 
 @dataclass(frozen=True, slots=True)
+class TopPrefix:
+    """A prefix worth keeping or computing again: `tokens` from the start, hits `frequency` (decayed).
+
+    `digest` is hexadecimal, `owner` "public" or a tenant's short digest.
+    """
+
+    digest: str
+    tokens: int
+    frequency: float
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class TenantShare:
     """What one tenant holds, in tokens, and its limits (None: no ceiling)."""
 
