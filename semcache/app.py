@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
+from semcache.answer.engine_door import Warmed
 from semcache.answer.flight import Flights
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
@@ -38,6 +40,9 @@ from semcache.parts import (
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.watch import LivePolicies
+from semcache.ports import Change
+from semcache.prefix_parts import engine_door, open_shelf, prefixes_of, warming_of
+from semcache.prefixes import Prefixes
 from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate
@@ -139,11 +144,14 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
 
     index = FaissIndex(new_gpu_index=gpu_factory())
     near = NearCache(settings.store.near_entries, settings.store.near_bytes)
-    follower = Follower(store, index, encoder, on_change=near.on_change)
+    listeners: list[Callable[[Change], None]] = [near.on_change]
+    follower = Follower(store, index, encoder, on_change=partial(_tell, listeners))
     tasks.spawn(follower.run())
     tasks.spawn(tidying(store))
 
-    backends = backends_of(settings, wiring.engine_socket)
+    later = asyncio.get_running_loop().call_soon
+    prefixes = prefixes_of(settings, clock, later) if wiring.engine_socket else None
+    backends = backends_of(settings, wiring.engine_socket, prefixes)
     for backend in backends.values():
         stack.push_async_callback(backend.generator.aclose)
 
@@ -153,7 +161,29 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     parts.ledger.start()
     stack.callback(parts.ledger.stop)
     stack.push_async_callback(index.aclose)
+    if prefixes is not None and settings.prewarm.enabled:
+        listeners.append(_prewarm(parts, wiring, prefixes, stack))
     return parts
+
+
+def _tell(listeners: Sequence[Callable[[Change], None]], change: Change) -> None:
+    for listen in listeners:
+        listen(change)
+
+
+def _prewarm(
+    parts: _Parts, wiring: Wiring, prefixes: Prefixes, stack: AsyncExitStack
+) -> Callable[[Change], None]:
+    """Begin to compute beforehand what comes again and again; gives who is to hear of changes in the store."""
+    shelf = open_shelf(parts.settings, wiring.store_url)
+    door = engine_door(f"unix:{wiring.engine_socket}")
+    for part in (shelf, door):
+        stack.push_async_callback(part.aclose)
+    warming = warming_of(
+        parts.settings, prefixes, shelf, door, lambda: parts.policies.current, parts.count_prewarm
+    )
+    parts.tasks.spawn(warming.run())
+    return warming.on_change
 
 
 @dataclass
@@ -237,6 +267,13 @@ class _Parts:
     def _render_metrics(self) -> bytes:
         self.ledger.flush()
         return self.metrics.render()
+
+    def count_prewarm(self, outcome: str, warmed: Warmed | None) -> None:
+        """Count a head that was computed beforehand, or was to be."""
+        if warmed is None:
+            self.metrics.count_prewarm(outcome)
+        else:
+            self.metrics.count_prewarm(outcome, warmed.computed, warmed.cached, warmed.seconds)
 
     def _store_alive(self) -> bool:
         return self.clock.monotonic() - self.follower.last_contact < _STORE_HEARD_WITHIN

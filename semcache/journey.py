@@ -5,6 +5,7 @@ Values, and the call they make; the way itself is told in `pipeline`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,9 @@ import orjson
 
 from semcache.answer.flight import Ticket
 from semcache.core import CachePolicy, Caller, ChatRequest, Completion, Decision, Directives, Entry, Usage
+from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator, UpstreamCall
+from semcache.prefixes import Prefixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,15 @@ class Backend:
     `identity` enters the namespace: another upstream's answer is another answer.
     `authorization` is the managed key's header value, for callers that bring no key of their own.
     `stream_usage`: ask for usage on streams, and strip it for clients that did not.
+    `prefixes` says whose a prompt's beginning is, to the local engine only; other upstreams get
+    the client's own words.
     """
 
     generator: Generator
     identity: str
     authorization: str | None = None
     stream_usage: bool = False
+    prefixes: Prefixes | None = None
 
     def credential(self, caller: Caller) -> str | None:
         """Give the authorization to send: the caller's own key, else the managed one.
@@ -92,15 +98,27 @@ class Forwarded:
 Answer = Served | Forwarded
 
 
-def call_of(asked: Asked, backend: Backend) -> UpstreamCall:
-    """Give the request as the upstream shall see it: the very JSON that was keyed."""
+def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnapshot) -> UpstreamCall:
+    """Give the request as the upstream shall see it: the very JSON that was keyed.
+
+    The local engine is told, beside it, whose the prompt is under `policy`, which `by` gave.
+    """
     request = asked.request
     headers = [*asked.headers, (b"accept-encoding", b"identity")]
     credential = backend.credential(asked.caller)
     if credential is not None:
         headers.append((b"authorization", credential.encode("latin-1")))
     body: Mapping[str, Any] = request.body
+    if backend.prefixes is not None:
+        body = backend.prefixes.prepared(request, asked.caller, asked.directives, policy, by)
     if backend.stream_usage and request.stream and not request.include_usage:
         options = body.get("stream_options")
         body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
-    return UpstreamCall("POST", request.path, tuple(headers), asked.raw_body or orjson.dumps(body))
+    return UpstreamCall("POST", request.path, tuple(headers), _content(asked, backend, body))
+
+
+def _content(asked: Asked, backend: Backend, body: Mapping[str, Any]) -> bytes:
+    if asked.raw_body is None:
+        return orjson.dumps(body)
+    # Not even text that is no Unicode brings the engine a word about owners that is not ours.
+    return asked.raw_body if backend.prefixes is None else json.dumps(body).encode()

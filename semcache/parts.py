@@ -34,6 +34,7 @@ from semcache.models.catalogue import resolve
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
 from semcache.policy.watch import LivePolicies
+from semcache.prefixes import Prefixes
 from semcache.settings import Settings, UpstreamSettings, resolve_secret
 from semcache.store.embedded import embedded_url
 from semcache.store.link import LinkRules
@@ -180,13 +181,14 @@ def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:
     return quota_of
 
 
-def backends_of(settings: Settings, engine_socket: str) -> dict[str, Backend]:
-    """Every upstream by name, and the local engine when it runs."""
+def backends_of(settings: Settings, engine_socket: str, prefixes: Prefixes | None) -> dict[str, Backend]:
+    """Every upstream by name, and the local engine when it runs; `prefixes` is what it alone is told."""
     backends = {name: _backend(name, upstream) for name, upstream in settings.all_upstreams.items()}
     if engine_socket:
         name = settings.engine.name
         generator = HttpUpstream(name, f"unix:{engine_socket}")
-        backends[name] = Backend(generator, f"engine:{_model_identity(settings)}", stream_usage=True)
+        identity = f"engine:{_model_identity(settings)}"
+        backends[name] = Backend(generator, identity, stream_usage=True, prefixes=prefixes)
     return backends
 
 

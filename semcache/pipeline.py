@@ -261,7 +261,7 @@ class Pipeline:
             step.encoding = self.spawn(self._encode(step, request.prompt or ""))
         ticket = self.flights.join(
             self._flight_key(step) if storable and not directives.no_read else None,
-            lambda: step.backend.generator.open(call_of(asked, step.backend)),
+            lambda: step.backend.generator.open(call_of(asked, step.backend, step.policy, step.snapshot)),
             self.assembler,
             self._remember(step) if remember else self._note(step),
         )

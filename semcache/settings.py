@@ -61,6 +61,18 @@ class EngineSettings(Strict):
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     always: bool = False
     max_queue: Annotated[int, Field(gt=0)] = 64
+    secret: str | None = None
+
+
+class PrewarmSettings(Strict):
+    """Computing prompts that come again and again before they are asked, in the local engine. Times in seconds."""
+
+    enabled: bool = True
+    write_every: Seconds = 60.0
+    deadline: Seconds = 60.0
+    busy: Annotated[int, Field(ge=0)] = 1
+    heads: Annotated[int, Field(gt=0, le=1000)] = 64
+    tokens: Annotated[int, Field(gt=0)] = 65_536
 
 
 class EncoderSettings(Strict):
@@ -114,6 +126,7 @@ class Settings(BaseSettings):
     upstreams: dict[str, UpstreamSettings] = {}
     default_upstream: str | None = None
     engine: EngineSettings = EngineSettings()
+    prewarm: PrewarmSettings = PrewarmSettings()
     encoder: EncoderSettings = EncoderSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()

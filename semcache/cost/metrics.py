@@ -80,6 +80,18 @@ class Metrics:
         self._dropped = Counter(
             "semcache_records_dropped", "Records lost to a full queue.", registry=registry
         )
+        self._prewarmed = Counter(
+            "semcache_prewarm_heads", "Prompt beginnings computed beforehand.", ("outcome",), registry=registry
+        )
+        self._prewarm_tokens = Counter(
+            "semcache_prewarm_tokens",
+            "Their tokens; no request's and on nobody's account.",
+            ("kind",),
+            registry=registry,
+        )
+        self._prewarm_seconds = Counter(
+            "semcache_prewarm_seconds", "Time the engine spent on them.", registry=registry
+        )
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)
         self._children: dict[tuple[str, str, str, str], Counter] = {}
@@ -113,6 +125,13 @@ class Metrics:
     def count_dropped(self) -> None:
         """Count a record that found the queue full."""
         self._dropped.inc()
+
+    def count_prewarm(self, outcome: str, computed: int = 0, cached: int = 0, seconds: float = 0.0) -> None:
+        """Count a prompt beginning that was computed beforehand (or was to be): its own line, in no hit rate."""
+        self._prewarmed.labels(outcome).inc()
+        self._prewarm_tokens.labels("computed").inc(max(0, computed))
+        self._prewarm_tokens.labels("cached").inc(max(0, cached))
+        self._prewarm_seconds.inc(max(0.0, seconds))
 
     def render(self) -> bytes:
         """Give the exposition text; joins all workers when they share a directory."""

@@ -21,7 +21,7 @@ OPERATOR = "default"
 SYSTEM = frozenset({"system", "developer"})
 """Roles of messages that belong to an application, not to its user."""
 
-_RENDERED_INTO_THE_HEAD = ("tools", "functions", "documents", "chat_template_kwargs", "response_format")
+RENDERED_INTO_THE_HEAD = ("tools", "functions", "documents", "chat_template_kwargs")
 """Fields that chat templates write into (or before) the first messages: with them nothing is public."""
 
 
@@ -54,7 +54,7 @@ class PublicMessages:
         """Count the messages at the head of a chat body that are public, up to the first that is not."""
         if not self.by_system and not self.by_anybody:
             return 0
-        if any(body.get(name) for name in _RENDERED_INTO_THE_HEAD):
+        if any(body.get(name) for name in RENDERED_INTO_THE_HEAD):
             return 0
         messages: Sequence[Any] = body["messages"]
         for number, message in enumerate(messages):

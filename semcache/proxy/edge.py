@@ -19,7 +19,7 @@ from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone
 from semcache.proxy.errors import error_reply
 from semcache.proxy.headers import read_request_headers
-from semcache.proxy.passthrough import checked_path, forward
+from semcache.proxy.passthrough import checked_path, forward, refuse_inner
 from semcache.proxy.types import Endpoint, Receive, Scope, Send
 
 _log = structlog.get_logger()
@@ -86,6 +86,7 @@ class Edge:
             caller = self.admission.caller(scope, headers)
             tenant = caller.tenant
             backend = self.backend_of(tenant, headers.upstream)
+            refuse_inner(backend, scope["path"])
             status = await forward(scope, receive, watched, headers, backend, caller, request_id)
         except ClientGone:
             status, reason = 499, "client-gone"

@@ -17,6 +17,8 @@ from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.headers import Pair, RequestHeaders, reply_headers
 from semcache.proxy.types import Receive, Scope, Send
 
+_MODELS = "/v1/models"
+
 
 def checked_path(scope: Scope) -> str:
     """Give the raw path of a request, refused unless it has one normal form.
@@ -45,6 +47,18 @@ def checked_path(scope: Scope) -> str:
     if bad:
         raise RequestError("The request path is not in normal form.", code="invalid_path")
     return path
+
+
+def refuse_inner(backend: Backend, path: str) -> None:
+    """Refuse what is not for clients: the local engine's own pages, and its words about prefixes.
+
+    There a caller could name another tenant, which only the proxy may.
+
+    Raises:
+        RequestError: 404.
+    """
+    if backend.prefixes is not None and path != _MODELS and not path.startswith(_MODELS + "/"):
+        raise RequestError("The local engine has no such path.", status=404, code="unknown_url")
 
 
 def _credentials(backend: Backend, caller: Caller) -> list[Pair]:

@@ -14,6 +14,7 @@ no quoted tenant can produce.
     ep            hash of invalidation counters; the one key of a tenant that never expires
     d:<id>        tombstone of an entry deleted by id
     x:<digest>    tombstone of its exact key (`key:<exact key>` in `core.Epochs`)
+    warm          heads of prompts to compute beforehand (`store.warm_shelf`)
 
 This module knows no Redis: it only names.
 """

@@ -175,6 +175,7 @@ return {count, unpack(gone)}
 
 BUMP = """
 local value = redis.call('HINCRBY', ep, ARGV[4], 1)
+if ARGV[4] == '' then redis.call('DEL', base..'warm') end
 local list = {'E', ARGV[5], 'V', string.format('%.0f', value)}
 announce(list)
 return {value, unpack(list)}
