@@ -59,6 +59,14 @@ class Nodes(Protocol):
         """Give the owner of a node's tokens; `owner.tenant` is whom it counts on."""
         ...
 
+    def place_of(self, node: int) -> bytes:
+        """Name the place where a node hangs: the prefix before it, its owner and its first token. O(1).
+
+        Equal whenever the same token is put behind the same prefix again (same owners), whatever
+        the number, the length and the time: by it a queue recognises what it once gave up.
+        """
+        ...
+
 
 class Decay(Protocol):
     """How hits are summed so that old ones count less. Owns the meaning of the column `weight`."""
@@ -82,10 +90,14 @@ class Decay(Protocol):
 
 
 class Victim(NamedTuple):
-    """The node that goes next, and why in one short word for the counters ("recency", ...)."""
+    """The node that goes next, and why in one short word for the counters ("recency", ...).
+
+    `most` tokens at most may be cut off (None: all): a tenant's floor is not undercut for another.
+    """
 
     node: int
     reason: str
+    most: int | None = None
 
 
 class Queue(Protocol):
