@@ -74,7 +74,7 @@ def warming_of(
         book=prefixes.book or WarmBook(),
         shelf=shelf,
         door=door,
-        rebuild=lambda tenant, body: prefixes.rebuilt(tenant, body, policies()),
+        rebuild=lambda tenant, owner, body: prefixes.rebuilt(tenant, owner, body, policies()),
         clock=prefixes.clock,
         name=secrets.token_hex(8),
         told=told,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from semcache.answer.heads import heads_of
-from semcache.answer.owners import SALT, Asker, Owners, Sharing, leading_system
+from semcache.answer.heads import Reach, heads_of
+from semcache.answer.owners import FIELD, SALT, Asker, Owners, Sharing, leading_system
 from semcache.answer.warmbook import WarmBook
 from semcache.core import CachePolicy, Caller, ChatRequest, Directives, Mode, Scope, TenantId
 from semcache.policy.snapshot import PolicySnapshot
@@ -62,34 +62,40 @@ class Prefixes:
             user=directives.user or request.end_user,
             apart=apart if isinstance(apart, str) else "",
         )
+        marked = self.owners.marked(request.body, asker, sharing)
         keeps = share is not None and policy.store and policy.mode is not Mode.OFF and not directives.no_store
         if keeps and self.book is not None:
-            self.later(partial(self._count, self.book, request.body, asker, sharing))
-        return self.owners.marked(request.body, asker, sharing)
+            reach = _reach(request.body, asker, sharing, marked[FIELD]["user"] or "")
+            self.later(partial(self._count, self.book, asker.tenant, request.body, reach))
+        return marked
 
-    def _count(self, book: WarmBook, body: Mapping[str, Any], asker: Asker, sharing: Sharing) -> None:
+    def _count(self, book: WarmBook, tenant: TenantId, body: Mapping[str, Any], reach: Reach) -> None:
         try:
-            for head in heads_of(asker.tenant, body, _shared(body, asker, sharing)):
+            for head in heads_of(tenant, body, reach):
                 book.note(head, self.clock.now())
         except TypeError:
             return  # text that is no Unicode: such a request is passed on, and nothing of it remembered
 
-    def rebuilt(self, tenant: TenantId, body: Mapping[str, Any], by: PolicySnapshot) -> dict[str, Any] | None:
+    def rebuilt(
+        self, tenant: TenantId, owner: str, body: Mapping[str, Any], by: PolicySnapshot
+    ) -> dict[str, Any] | None:
         """Give the body that computes a head for a tenant, by the policies of now.
 
-        None when the tenant is gone or its prompts are not to be remembered any more.
+        None when the tenant is gone or its prompts are not to be remembered any more. `owner` as in `heads.Head`.
         """
         if tenant not in by.by_tenant or by.prefix(tenant).share is None:
             return None
-        sharing = Sharing(Scope.TENANT, by.public.leading(body))
-        return self.owners.marked(body, Asker(tenant), sharing)
+        marked = self.owners.marked(body, Asker(tenant), Sharing(Scope.TENANT, by.public.leading(body)))
+        if owner:
+            marked[FIELD] |= {"user": owner, "tenant_messages": 0}
+        return marked
 
 
-def _shared(body: Mapping[str, Any], asker: Asker, sharing: Sharing) -> int:
-    """Count the leading messages that belong to more than one user."""
-    messages = body["messages"]
-    if asker.is_alone:
-        return sharing.public
+def _reach(body: Mapping[str, Any], asker: Asker, sharing: Sharing, owner: str) -> Reach:
+    """Say how far a body may be remembered: never what belongs to one end user, or was set apart."""
+    messages, public = body["messages"], sharing.public
+    if asker.apart or (asker.principal and sharing.share is Scope.USER):
+        return Reach(public, public)
     if sharing.share is Scope.USER:
-        return max(sharing.public, leading_system(messages))
-    return len(messages)
+        return Reach(max(public, leading_system(messages)), public)
+    return Reach(len(messages), public, owner)

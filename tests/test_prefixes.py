@@ -176,9 +176,24 @@ async def test_what_belongs_to_one_user_is_not_remembered(tmp_path: Path) -> Non
         )
     assert scene.remembered == 1
     assert "river" not in str(scene.book.fresh(ACME, scene.clock.at))
-    stranger = Caller(ACME, principal="f" * 64)
-    await scene.send(PUBLIC, SYSTEM, told_before, QUESTION, caller=stranger)
-    assert scene.remembered == 1
+    apart = Directives(no_read=True)
+    before = scene.remembered
+    await scene.send(SYSTEM, told_before, QUESTION, directives=apart, cache_salt="mine")
+    assert scene.remembered == before
+
+
+async def test_what_a_stranger_asks_is_remembered_for_the_same_key_alone(scene: EngineScene) -> None:
+    one, other = (Caller(ACME, principal=letter * 64) for letter in "ef")
+    for caller in (one, one, other):
+        told = await scene.send(PUBLIC, SYSTEM, QUESTION, caller=caller, directives=Directives(no_read=True))
+    (head,) = scene.book.fresh(ACME, scene.clock.at)
+    assert head.frequency == 2.0
+    owner = head.owner
+    warm = scene.prefixes.rebuilt(ACME, owner, json.loads(head.body), scene.snapshot)
+    assert warm is not None
+    assert warm["prefix_cache"]["user"] == owner != told["prefix_cache"]["user"]
+    told = await scene.send(PUBLIC, SYSTEM, QUESTION, caller=one, directives=Directives(no_read=True))
+    assert warm["prefix_cache"] == told["prefix_cache"]
 
 
 async def test_hits_and_followers_are_not_counted(scene: EngineScene) -> None:
@@ -192,19 +207,19 @@ async def test_hits_and_followers_are_not_counted(scene: EngineScene) -> None:
 async def test_prewarming_prepares_as_a_request_does(scene: EngineScene) -> None:
     told = await scene.send(PUBLIC, SYSTEM, QUESTION)
     head = {"model": "m", "messages": [PUBLIC, SYSTEM]}
-    assert scene.prefixes.rebuilt(ACME, head, scene.snapshot) == {
+    assert scene.prefixes.rebuilt(ACME, "", head, scene.snapshot) == {
         **head,
         "prefix_cache": told["prefix_cache"],
     }
-    assert scene.prefixes.rebuilt(TenantId("gone"), head, scene.snapshot) is None
+    assert scene.prefixes.rebuilt(TenantId("gone"), "", head, scene.snapshot) is None
 
 
 async def test_prewarming_follows_the_policies_of_now(tmp_path: Path) -> None:
     scene = make_scene(tmp_path, "prefix: {share: none}\n")
-    assert scene.prefixes.rebuilt(ACME, {"messages": [SYSTEM]}, scene.snapshot) is None
+    assert scene.prefixes.rebuilt(ACME, "", {"messages": [SYSTEM]}, scene.snapshot) is None
     user = make_scene(tmp_path, "prefix: {share: user}\n")
     told = (await user.send(SYSTEM, QUESTION, directives=Directives(user="u")))["prefix_cache"]
-    warm = user.prefixes.rebuilt(ACME, {"messages": [SYSTEM]}, user.snapshot)
+    warm = user.prefixes.rebuilt(ACME, "", {"messages": [SYSTEM]}, user.snapshot)
     assert warm is not None
     # The tenant's layer is the same; behind it nothing is computed.
     assert {**told, "user": None} == warm["prefix_cache"]

@@ -29,10 +29,26 @@ _MOST_MESSAGES = 512
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a body's messages may be remembered, and whose they are.
+
+    Up to `public` they are everybody's, from there up to `end` those of `owner` ("": the tenant's).
+    """
+
+    end: int
+    public: int = 0
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
-    """The beginning of a request of `tenant`; `key` tells it from all others, `size` is bytes as JSON."""
+    """The beginning of a request of `tenant`; `key` tells it from all others, `size` is bytes as JSON.
+
+    `owner` is the engine's name of a caller who shares it with nobody else ("": the tenant does).
+    """
 
     tenant: TenantId
+    owner: str
     key: bytes
     size: int
     fields: Mapping[str, Any]
@@ -43,7 +59,7 @@ class Head:
         return orjson.dumps({**self.fields, "messages": self.messages})
 
 
-def heads_of(tenant: TenantId, body: Mapping[str, Any], shared: int) -> Iterator[Head]:
+def heads_of(tenant: TenantId, body: Mapping[str, Any], reach: Reach) -> Iterator[Head]:
     """Give the heads of a body worth counting, the shortest first.
 
     They end behind the system messages, behind the first message after those (a document, often), and
@@ -52,13 +68,13 @@ def heads_of(tenant: TenantId, body: Mapping[str, Any], shared: int) -> Iterator
     Args:
         tenant: whose request it is.
         body: a chat body; its text is whole Unicode.
-        shared: how many leading messages are not one user's alone; no head is longer.
+        reach: no head is longer.
     """
     messages: Sequence[Any] = body["messages"]
     if len(messages) > _MOST_MESSAGES:
         return
     system = leading_system(messages)
-    last = min(len(messages) - 1, shared)
+    last = min(len(messages) - 1, reach.end)
     cuts = {cut for cut in (system, system + 1, len(messages) - 1) if 0 < cut <= last}
     if not cuts:
         return
@@ -72,4 +88,6 @@ def heads_of(tenant: TenantId, body: Mapping[str, Any], shared: int) -> Iterator
         if size > LONGEST:
             return
         if number in cuts and size >= LEAST:
-            yield Head(tenant, digest.digest(), size, fields, messages[:number])
+            owner = reach.owner if number > reach.public else ""
+            key = hashlib.blake2b(digest.digest(), digest_size=16, key=owner.encode()[:64]).digest()
+            yield Head(tenant, owner, key, size, fields, messages[:number])

@@ -33,12 +33,16 @@ class BookRules:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A head with its frequency (sightings, decayed) at the Unix time `at`; `body` is its JSON."""
+    """A head with its frequency (sightings, decayed) at the Unix time `at`; `body` is its JSON.
+
+    `owner` as in `heads.Head`.
+    """
 
     key: str
     frequency: float
     at: float
     body: bytes
+    owner: str = ""
 
     def decayed(self, now: float, half_life: float) -> Remembered:
         """Give the same as seen at a later time; clocks that jump back change nothing."""
@@ -105,7 +109,7 @@ class WarmBook:
         body = head.dumps()
         if len(body) > self.rules.bytes:
             return
-        page.heads[head.key] = Remembered(head.key.hex(), 2.0, now, body)
+        page.heads[head.key] = Remembered(head.key.hex(), 2.0, now, body, head.owner)
         page.fresh[head.key] = 2.0
         page.bytes += len(body)
         while len(page.heads) > self.rules.heads or page.bytes > self.rules.bytes:
@@ -202,7 +206,13 @@ def best_first(
 def dumps(heads: Iterable[Remembered]) -> bytes:
     """Write heads as versioned JSON."""
     rows = [
-        {"key": h.key, "frequency": round(h.frequency, 4), "at": h.at, "body": orjson.Fragment(h.body)}
+        {
+            "key": h.key,
+            "owner": h.owner,
+            "frequency": round(h.frequency, 4),
+            "at": h.at,
+            "body": orjson.Fragment(h.body),
+        }
         for h in heads
     ]
     return orjson.dumps({"version": VERSION, "heads": rows})
@@ -230,9 +240,11 @@ def _is_conversation(messages: object) -> bool:
 
 
 def _head(row: dict[str, object]) -> Remembered:
-    key, frequency, at, body = row["key"], row["frequency"], row["at"], row["body"]
-    if not isinstance(key, str) or not isinstance(body, dict) or not _is_conversation(body.get("messages")):
+    key, owner, frequency, at, body = (row[name] for name in ("key", "owner", "frequency", "at", "body"))
+    if not isinstance(key, str) or not isinstance(owner, str):
+        raise TypeError
+    if not isinstance(body, dict) or not _is_conversation(body.get("messages")):
         raise TypeError
     if not isinstance(frequency, int | float) or not isinstance(at, int | float):
         raise TypeError
-    return Remembered(key, float(frequency), float(at), orjson.dumps(body))
+    return Remembered(key, float(frequency), float(at), orjson.dumps(body), owner)

@@ -66,6 +66,9 @@ class WarmRules:
     tokens: int = 65_536
 
 
+Rebuild = Callable[[TenantId, str, Mapping[str, Any]], dict[str, Any] | None]
+"""Gives the engine's body for a head of a tenant and an owner (see `heads.Head`) by the policies of now, or None."""
+
 Told = Callable[[str, Warmed | None], None]
 """Hears of each head: `done` with what it cost, `failed`, or `skipped` (a policy forbids it now)."""
 
@@ -77,7 +80,7 @@ class Warming:
         book: what this worker counted.
         shelf: what all workers counted.
         door: the engine.
-        rebuild: gives the body for the engine by the policies of now, or None.
+        rebuild: prepares a head as a request would be.
         clock: time of frequencies.
         name: tells workers apart.
         told: counts.
@@ -89,7 +92,7 @@ class Warming:
         book: WarmBook,
         shelf: Shelf,
         door: EngineDoor,
-        rebuild: Callable[[TenantId, Mapping[str, Any]], dict[str, Any] | None],
+        rebuild: Rebuild,
         clock: Clock,
         name: str,
         told: Told,
@@ -222,7 +225,7 @@ class Warming:
         return False
 
     async def _warm(self, tenant: TenantId, head: Remembered, state: EngineState) -> bool:
-        body = self._rebuild(tenant, {**orjson.loads(head.body), "model": state.model})
+        body = self._rebuild(tenant, head.owner, {**orjson.loads(head.body), "model": state.model})
         if body is None:
             self._told("skipped", None)
             return False

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.answer.heads import LONGEST, RENDERED, Head, heads_of
+from semcache.answer.heads import LONGEST, RENDERED, Head, Reach, heads_of
 from semcache.core import TenantId
 from semcache.engine.schema import ChatBody
 from semcache.policy.prefix import RENDERED_INTO_THE_HEAD
@@ -31,7 +31,7 @@ STEERING = {
 
 
 def heads(messages: list[Any], shared: int = 99, **fields: Any) -> list[Head]:
-    return list(heads_of(ACME, {"model": "m", "messages": messages, **fields}, shared))
+    return list(heads_of(ACME, {"model": "m", "messages": messages, **fields}, Reach(shared)))
 
 
 def cuts(messages: list[Any], shared: int = 99, **fields: Any) -> list[int]:
@@ -80,6 +80,17 @@ def test_a_head_is_what_the_template_reads_and_nothing_that_only_steers() -> Non
     (other,) = heads([SYSTEM, QUESTION])
     assert head.key == same.key
     assert head.key != other.key
+
+
+def test_what_one_caller_shares_with_nobody_is_told_apart_but_not_what_is_public() -> None:
+    def made(owner: str) -> list[Head]:
+        body = {"model": "m", "messages": [SYSTEM, DOCUMENT, QUESTION]}
+        return list(heads_of(ACME, body, Reach(9, 1, owner)))
+
+    (public, mine), (same, theirs) = made("f" * 64), made("e" * 64)
+    assert public == same
+    assert (public.owner, mine.owner, theirs.owner) == ("", "f" * 64, "e" * 64)
+    assert mine.key != theirs.key
 
 
 def test_the_order_of_keys_in_a_message_tells_nothing() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from semcache.answer.heads import Head, heads_of
+from semcache.answer.heads import Head, Reach, heads_of
 from semcache.answer.warmbook import BookRules, Remembered, WarmBook, best_first, dumps, loads, merged
 from semcache.core import TenantId
 
@@ -22,12 +22,12 @@ RULES = BookRules(half_life=100.0)
 
 def head(text: str = "a", size: int = 200, tenant: TenantId = ACME) -> Head:
     messages = [{"role": "system", "content": text * size}, {"role": "user", "content": "?"}]
-    return next(heads_of(tenant, {"model": "m", "messages": messages}, 9))
+    return next(heads_of(tenant, {"model": "m", "messages": messages}, Reach(9)))
 
 
 def known(key: str, frequency: float, at: float = 0.0, size: int = 400) -> Remembered:
     body = {"model": "m", "messages": [{"role": "system", "content": "x" * size}]}
-    return Remembered(key * 32, frequency, at, json.dumps(body).encode())
+    return Remembered(key * 32, frequency, at, json.dumps(body).encode(), "f" * 64 if key == "f" else "")
 
 
 def test_what_is_asked_once_leaves_no_text_behind() -> None:
@@ -147,9 +147,10 @@ def test_the_written_form(heads: list[Remembered]) -> None:
         b"{}",
         b'{"version":1}',
         b'{"version":1,"heads":[{}]}',
-        b'{"version":1,"heads":[{"key":"k","frequency":"x","at":0,"body":{"messages":[]}}]}',
-        b'{"version":1,"heads":[{"key":"k","frequency":1,"at":0,"body":{"messages":["x"]}}]}',
-        b'{"version":1,"heads":[{"key":"k","frequency":1,"at":0,"body":[]}]}',
+        b'{"version":1,"heads":[{"key":"k","owner":"","frequency":"x","at":0,"body":{"messages":[]}}]}',
+        b'{"version":1,"heads":[{"key":"k","owner":"","frequency":1,"at":0,"body":{"messages":["x"]}}]}',
+        b'{"version":1,"heads":[{"key":"k","owner":"","frequency":1,"at":0,"body":[]}]}',
+        b'{"version":1,"heads":[{"key":"k","owner":7,"frequency":1,"at":0,"body":{"messages":[]}}]}',
         b'{"version":1,"heads":3}',
     ],
 )

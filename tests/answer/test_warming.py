@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from semcache.answer.engine_door import EngineDoor, Warmed
-from semcache.answer.heads import heads_of
+from semcache.answer.heads import Reach, heads_of
 from semcache.answer.warmbook import BookRules, WarmBook, loads
 from semcache.answer.warming import Warming, WarmRules
 from semcache.core import TenantId
@@ -111,13 +111,17 @@ class Scene:
             rules=self.rules,
         )
 
-    def _rebuild(self, tenant: TenantId, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        return None if tenant in self.forbidden else {**body, "prefix_cache": {"tenant": tenant}}
+    def _rebuild(self, tenant: TenantId, owner: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        return (
+            None if tenant in self.forbidden else {**body, "prefix_cache": {"tenant": tenant, "user": owner}}
+        )
 
-    def note(self, letter: str, times: int = 2, *, tenant: TenantId = ACME, size: int = 400) -> None:
+    def note(
+        self, letter: str, times: int = 2, *, tenant: TenantId = ACME, size: int = 400, owner: str = ""
+    ) -> None:
         messages = [{"role": "system", "content": letter * size}, {"role": "user", "content": "?"}]
         for _ in range(times):
-            for head in heads_of(tenant, {"model": "old-name", "messages": messages}, 9):
+            for head in heads_of(tenant, {"model": "old-name", "messages": messages}, Reach(9, 0, owner)):
                 self.book.note(head, self.clock.at)
 
     async def written(self) -> None:
@@ -135,10 +139,19 @@ async def test_a_new_engine_computes_the_most_valuable_first_through_the_same_pr
     await scene.written()
     await scene.warming.look()
     assert scene.engine.letters == "bca"
-    assert scene.engine.warmed[0]["prefix_cache"] == {"tenant": ACME}
+    assert scene.engine.warmed[0]["prefix_cache"] == {"tenant": ACME, "user": ""}
     assert scene.engine.warmed[0]["model"] == "local"
     assert [outcome for outcome, _ in scene.told] == ["done"] * 3
     assert scene.told[0][1] == Warmed(50, 40, 10, 0.5)
+
+
+async def test_a_head_is_computed_for_whom_it_was_counted() -> None:
+    scene = Scene()
+    scene.note("a", owner="f" * 64)
+    scene.note("a", owner="e" * 64)
+    await scene.written()
+    await scene.warming.look()
+    assert {body["prefix_cache"]["user"] for body in scene.engine.warmed} == {"f" * 64, "e" * 64}
 
 
 async def test_the_same_engine_is_warmed_once_and_a_restarted_or_changed_one_again() -> None:
