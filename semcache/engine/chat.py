@@ -1,13 +1,14 @@
 """From messages to prompt tokens, through the model's own chat template.
 
-The template comes from the model folder and runs in transformers' sandbox. Knows no HTTP and
-no sampling. A template may ignore tools: whether they are understood is the model's affair.
+The template comes from the model folder and runs in transformers' sandbox. Knows no HTTP, no
+sampling and no owner. A template may ignore tools: whether they are understood is the model's affair.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -15,40 +16,89 @@ from jinja2.exceptions import TemplateError
 
 from semcache.engine.fields import Message, ToolCall
 from semcache.engine.schema import ChatBody
+from semcache.engine.tokenise import Cutter
 from semcache.errors import RequestError
+
+_CHARACTERS_A_TOKEN = 16
+"""No prose has longer tokens; a bound on how much of a prediction is read."""
 
 
 class ChatTemplate:
-    """A tokenizer and its template; one caller at a time, since fast tokenizers change state inside."""
+    """A tokenizer and its template; one caller at a time, since fast tokenizers change state inside.
+
+    All methods take milliseconds to seconds by the length of the text: not for an event loop.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
+        self._cutter = Cutter(tokenizer)
         self._turn = threading.Lock()
 
-    def tokens(self, body: ChatBody) -> tuple[int, ...]:
-        """Render the conversation with the opening of an answer, and cut it into token ids.
-
-        Takes milliseconds to seconds by the length of the text: not for an event loop.
+    def tokens(self, body: ChatBody, *, opening: bool = True) -> tuple[int, ...]:
+        """Render the conversation, with the opening of an answer or without, and cut it into token ids.
 
         Raises:
             RequestError: 400: content that is no text, or a conversation that the template refuses.
         """
-        messages = [_plain(message, index) for index, message in enumerate(body.messages)]
-        tools = None if body.tool_choice == "none" else _plain_tools(body)
         with self._turn:
-            try:
-                text = self._tokenizer.apply_chat_template(
-                    messages, tools=tools, add_generation_prompt=True, tokenize=False
-                )
-            except (TemplateError, TypeError, ValueError) as error:
-                # The words of a template's own error may quote the conversation.
-                raise RequestError(
-                    "messages: the model's chat template does not accept this conversation",
-                    code="invalid_value",
-                    param="messages",
-                ) from error
-            ids = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return tuple(ids)
+            return self._cutter.ids(self._accepted(body, opening=opening))
+
+    def borders(self, body: ChatBody, counts: Sequence[int], prompt: tuple[int, ...]) -> tuple[int, ...]:
+        """Say how many tokens of `prompt` are settled by its first messages alone, for each count of them.
+
+        That is the prefix which the prompt has in common with those messages, rendered and cut by
+        themselves: ids are compared, nothing is cut at the border. 0 for messages that the
+        template does not accept alone.
+        """
+        with self._turn:
+            return tuple(self._border(body, count, prompt) for count in counts)
+
+    def continuation(self, body: ChatBody, prompt: tuple[int, ...], text: str, limit: int) -> tuple[int, ...]:
+        """Give at most `limit` tokens that an answer beginning with `text` would consist of."""
+        text = text[: limit * _CHARACTERS_A_TOKEN]
+        with self._turn:
+            whole = self._cutter.ids(self._accepted(body, opening=True) + text)
+            # Else its first characters would join the prompt's last token, which is fixed already.
+            follows = whole[: len(prompt)] == prompt
+            ids = whole[len(prompt) :] if follows else self._cutter.ids(text)
+        return tuple(token for token in ids if token not in self._cutter.special)[:limit]
+
+    def _border(self, body: ChatBody, count: int, prompt: tuple[int, ...]) -> int:
+        text = self._render(body, count, opening=False) if count else None
+        return 0 if text is None else common_prefix(self._cutter.ids(text), prompt)
+
+    def _accepted(self, body: ChatBody, *, opening: bool) -> str:
+        text = self._render(body, len(body.messages), opening=opening)
+        if text is None:
+            raise RequestError(
+                "messages: the model's chat template does not accept this conversation",
+                code="invalid_value",
+                param="messages",
+            )
+        return text
+
+    def _render(self, body: ChatBody, count: int, *, opening: bool) -> str | None:
+        """Render the first `count` messages; None when the template refuses them.
+
+        The words of a template's own error may quote the conversation, so they go no further.
+        """
+        messages = [_plain(message, index) for index, message in enumerate(body.messages[:count])]
+        tools = None if body.tool_choice == "none" else _plain_tools(body)
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                messages, tools=tools, add_generation_prompt=opening, tokenize=False
+            )
+        except (TemplateError, TypeError, ValueError, RecursionError):
+            return None
+        return text
+
+
+def common_prefix(left: tuple[int, ...], right: tuple[int, ...]) -> int:
+    """Count the equal ids at the head of two rows."""
+    length = min(len(left), len(right))
+    if left[:length] == right[:length]:
+        return length
+    return next(at for at in range(length) if left[at] != right[at])
 
 
 def _plain(message: Message, index: int) -> dict[str, Any]:

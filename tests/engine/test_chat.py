@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from semcache.engine.chat import ChatTemplate
-from semcache.engine.schema import parse_chat
+from semcache.engine.schema import ChatBody, parse_chat
 from semcache.errors import RequestError
 from tests.engine.tiny import tiny_tokenizer
 
@@ -99,3 +99,12 @@ def test_many_threads_may_ask_at_once() -> None:
     for thread in threads:
         thread.join(10)
     assert [found[n] for n in range(40)] == expected
+
+
+def test_tools_nested_beyond_reason_are_a_bad_request() -> None:
+    parameters = orjson.loads(b'{"a":' * 950 + b"1" + b"}" * 950)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    body = ChatBody(model="m", messages=[{"role": "user", "content": "x"}], tools=tools)
+    with pytest.raises(RequestError) as refused:
+        ChatTemplate(TOKENIZER).tokens(body)
+    assert refused.value.status == 400
