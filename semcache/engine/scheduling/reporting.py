@@ -1,0 +1,61 @@
+"""The engine's account of itself, put together from the books of its parts. Read on its own thread."""
+
+from __future__ import annotations
+
+from semcache.engine.forward import Network
+from semcache.engine.layers import Owner
+from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.prefix.tree import PrefixTree
+from semcache.engine.prefix.view import short_name
+from semcache.engine.report import EngineReport, TenantShare, TopPrefix
+from semcache.engine.scheduling.counters import Counters
+
+
+def report(
+    network: Network,
+    allocator: RunAllocator,
+    tree: PrefixTree,
+    counters: Counters,
+    *,
+    active: int,
+    queued: int,
+) -> EngineReport:
+    """Give counters and present sizes; `active` choices run, `queued` requests wait."""
+    held = tree.counts()
+    return EngineReport(
+        capacity=allocator.capacity,
+        free=allocator.free,
+        tree=held.tokens,
+        running=allocator.used - held.tokens,
+        pinned=held.pinned,
+        nodes=held.nodes,
+        high_water=allocator.high_water,
+        bytes_per_token=network.bytes_per_slot,
+        host_tokens=0,
+        prompt=counters.prompt,
+        cached=counters.cached,
+        generated=counters.generated,
+        recomputed=counters.recomputed,
+        background=counters.background,
+        accepted_draft=counters.accepted_draft,
+        rejected_draft=counters.rejected_draft,
+        steps=counters.steps,
+        decode_rows=counters.decode_rows,
+        preemptions=counters.preemptions,
+        failures=counters.failures,
+        active=active,
+        queued=queued,
+        evictions=held.evictions,
+        tenants=tuple(
+            TenantShare(short_name(Owner(tenant, b"")), tokens, 0, None)
+            for tenant, tokens in sorted(tree.held.items())
+        ),
+    )
+
+
+def top_prefixes(tree: PrefixTree, count: int, now: float) -> tuple[TopPrefix, ...]:
+    """Give the prefixes most worth keeping, best first."""
+    return tuple(
+        TopPrefix(found.digest.hex(), found.length, found.frequency, short_name(found.owner))
+        for found in tree.top(count, now)
+    )

@@ -1,0 +1,204 @@
+"""The engine's own thread: it turns the scheduler while there is work, sleeps when there is none.
+
+The only part of this room that knows threads. Others' questions are answered between two passes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as LateError
+from typing import TypeVar
+
+from semcache.engine.generation import Failed, GenerationRequest, RunnerStats, Sink
+from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.prefix.tree import PrefixTree
+from semcache.engine.report import EngineReport, TopPrefix, TreeNode
+from semcache.engine.scheduling.job import Job
+from semcache.engine.scheduling.planning import Limits
+from semcache.engine.scheduling.ports import Model
+from semcache.engine.scheduling.queue import WaitingQueue
+from semcache.engine.scheduling.reporting import report, top_prefixes
+from semcache.engine.scheduling.scheduler import Parts, Scheduler
+from semcache.errors import EngineError
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ASK_SECONDS = 10.0
+"""How long a question about the engine may wait for the end of a pass."""
+
+
+class PagedRunner:
+    """`generation.Runner` on a pool of KV slots and a prefix tree.
+
+    Args:
+        model: What was loaded; its network's pool belongs to this runner from now on.
+        tree: An empty prefix tree.
+        limits: How much a step may take on.
+        max_queue: How many requests may wait; as many background ones may wait beside them.
+        checks: Compare all books whenever the engine falls idle; an error ends the engine.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tree: PrefixTree,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        max_queue: int = 64,
+        checks: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._checks = checks
+        self._users = WaitingQueue(max_queue)
+        self._background = WaitingQueue(max_queue)
+        self._model = model
+        self._tree = tree
+        self._allocator = RunAllocator(model.network.slots)
+        parts = Parts(
+            model=model,
+            allocator=self._allocator,
+            tree=tree,
+            users=self._users,
+            background=self._background,
+            clock=clock,
+        )
+        self._scheduler = Scheduler(parts, limits)
+        self._questions: deque[Callable[[], None]] = deque()
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="engine-runner", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: GenerationRequest, sink: Sink) -> Job:
+        """Queue a generation; constant work, however many wait.
+
+        Raises:
+            RequestError: the queue is full (503 `overloaded`).
+            EngineError: the runner is closed or has died.
+        """
+        if not self.is_alive:
+            raise EngineError("the engine is shutting down")
+        queue = self._background if request.background else self._users
+        job = Job(request, sink, self._clock(), queue.remove)
+        queue.push(job)
+        self._wake.set()
+        if not self.is_alive and queue.remove(job):  # it closed in this very moment
+            raise EngineError("the engine is shutting down")
+        return job
+
+    def stats(self) -> RunnerStats:
+        """Give present figures; costs nothing."""
+        scheduler = self._scheduler
+        return RunnerStats(scheduler.choices, len(self._users), scheduler.counters.generated)
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the runner can never answer again."""
+        return self._thread.is_alive() and not self._closing
+
+    def close(self) -> None:
+        """End the thread after its present pass; waiting and running requests fail. Idempotent."""
+        self._closing = True
+        self._wake.set()
+        self._thread.join()
+
+    def report(self) -> EngineReport:
+        """Give counters since the start and present sizes.
+
+        Raises:
+            EngineError: the engine is closed, or too busy to answer in time.
+        """
+        return self._ask(self._report)
+
+    def tree_view(self, limit: int) -> tuple[TreeNode, ...]:
+        """Show at most `limit` nodes of the tree, the most valuable ones, parents before children.
+
+        Raises:
+            EngineError: the engine is closed, or too busy to answer in time.
+        """
+        return self._ask(lambda: self._tree.snapshot(self._clock(), limit))
+
+    def top_prefixes(self, count: int) -> tuple[TopPrefix, ...]:
+        """Give the `count` prefixes most worth keeping, best first.
+
+        Raises:
+            EngineError: the engine is closed, or too busy to answer in time.
+        """
+        return self._ask(lambda: top_prefixes(self._tree, count, self._clock()))
+
+    def clear(self) -> int:
+        """Forget every computed prefix that nobody holds; gives the number of tokens.
+
+        Raises:
+            EngineError: the engine is closed, or too busy to answer in time.
+        """
+        return self._ask(self._scheduler.pool.evict_all)
+
+    def check_integrity(self) -> None:
+        """Compare all books between two passes.
+
+        Raises:
+            EngineError: they disagree; or the engine is closed, or too busy to answer in time.
+        """
+        self._ask(self._scheduler.check_integrity)
+
+    def _report(self) -> EngineReport:
+        stats = self.stats()
+        return report(
+            self._model.network,
+            self._allocator,
+            self._tree,
+            self._scheduler.counters,
+            active=stats.active,
+            queued=stats.queued,
+        )
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        """Have the engine's thread answer a question."""
+        answer: Future[T] = Future()
+
+        def reply() -> None:
+            try:
+                answer.set_result(question())
+            except EngineError as error:
+                answer.set_exception(error)
+
+        if not self.is_alive:
+            raise EngineError("the engine is shutting down")
+        self._questions.append(reply)
+        self._wake.set()
+        try:
+            return answer.result(ASK_SECONDS)
+        except LateError:
+            raise EngineError("the engine is too busy to tell about itself") from None
+
+    def _work(self) -> None:
+        try:
+            while not self._closing:
+                self._turn()
+        finally:
+            self._closing = True
+            error = EngineError("the engine is shutting down")
+            self._scheduler.end(error)
+            for job in [*self._users.drain(), *self._background.drain()]:
+                job.send([Failed(error)])
+
+    def _turn(self) -> None:
+        """Answer questions, then do one step or sleep."""
+        while self._questions:
+            self._questions.popleft()()
+        if not self._scheduler.has_work:
+            if self._checks:
+                self._scheduler.check_integrity()
+            self._wake.wait()
+            self._wake.clear()
+            return
+        self._scheduler.step()
