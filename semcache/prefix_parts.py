@@ -69,7 +69,6 @@ def warming_of(
     told: Told,
 ) -> Warming:
     """Give the prewarming of a worker."""
-    wanted = settings.prewarm
     return Warming(
         book=prefixes.book or WarmBook(),
         shelf=shelf,
@@ -78,13 +77,19 @@ def warming_of(
         clock=prefixes.clock,
         name=secrets.token_hex(8),
         told=told,
-        rules=WarmRules(
-            write_every=wanted.write_every,
-            deadline=wanted.deadline,
-            busy=wanted.busy,
-            heads=wanted.heads,
-            tokens=wanted.tokens,
-        ),
+        rules=warm_rules(settings),
+    )
+
+
+def warm_rules(settings: Settings) -> WarmRules:
+    """Give how prewarming goes about."""
+    wanted = settings.prewarm
+    return WarmRules(
+        write_every=wanted.write_every,
+        deadline=wanted.deadline,
+        busy=wanted.busy,
+        heads=wanted.heads,
+        tokens=wanted.tokens,
     )
 
 

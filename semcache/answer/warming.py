@@ -18,7 +18,7 @@ import orjson
 import structlog
 
 from semcache.answer.engine_door import EngineDoor, EngineState, Warmed
-from semcache.answer.warmbook import Remembered, WarmBook, best_first, dumps, loads, merged
+from semcache.answer.warmbook import BookRules, Remembered, WarmBook, best_first, dumps, loads, merged
 from semcache.core import TenantId
 from semcache.errors import EngineError, StoreError, UpstreamError
 from semcache.ports import Change, Clock, EpochBumped, StoreReset
@@ -159,14 +159,11 @@ class Warming:
             fresh = self._book.fresh(tenant, now)
             if epoch is None or not fresh:
                 continue
-            heads = merged(await self._on_shelf(tenant), fresh, now, self._book.rules)
+            heads = merged(readable(await self._shelf.read(tenant)), fresh, now, self._book.rules)
             if await self._shelf.write(tenant, epoch, dumps(heads)):
                 self._book.written(tenant, fresh)
             else:
                 self._book.drop(tenant)
-
-    async def _on_shelf(self, tenant: TenantId) -> list[Remembered]:
-        return readable(await self._shelf.read(tenant))
 
     # -- the engine ---------------------------------------------------------------------
 
@@ -191,7 +188,7 @@ class Warming:
         if state is None or state.identity == self._warmed:
             return
         began, count = self._clock.monotonic(), 0
-        for tenant, head in await self._worth_it():
+        for tenant, head in await worth_it(self._shelf, self._clock.now(), self._rules, self._book.rules):
             if not await self._quiet(state):
                 return
             count += await self._warm(tenant, head, state)
@@ -201,17 +198,6 @@ class Warming:
 
     async def _leased(self) -> bool:
         return await self._shelf.lease(self._name, self._rules.deadline + 5 * self._rules.look_every)
-
-    async def _worth_it(self) -> list[tuple[TenantId, Remembered]]:
-        """Give the heads to compute, within the bounds of one start."""
-        shelf = {tenant: await self._on_shelf(tenant) for tenant in await self._shelf.tenants()}
-        left, chosen = self._rules.tokens, []
-        ranked = best_first(shelf, self._clock.now(), self._book.rules)
-        for tenant, head in islice(ranked, self._rules.heads):
-            if head.tokens <= left:
-                left -= head.tokens
-                chosen.append((tenant, head))
-        return chosen
 
     async def _quiet(self, first: EngineState) -> bool:
         """Wait until the engine has little to do; False when it is another one now, or another worker computes."""
@@ -238,6 +224,23 @@ class Warming:
             return False
         self._told("done", warmed)
         return True
+
+
+async def worth_it(
+    shelf: Shelf, now: float, rules: WarmRules, book: BookRules
+) -> list[tuple[TenantId, Remembered]]:
+    """Give the heads to compute for one start of an engine, in this order, within its bounds.
+
+    Raises:
+        StoreError: the shelf is away.
+    """
+    known = {tenant: readable(await shelf.read(tenant)) for tenant in await shelf.tenants()}
+    left, chosen = rules.tokens, []
+    for tenant, head in islice(best_first(known, now, book), rules.heads):
+        if head.tokens <= left:
+            left -= head.tokens
+            chosen.append((tenant, head))
+    return chosen
 
 
 def readable(value: bytes | None) -> list[Remembered]:

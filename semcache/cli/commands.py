@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import semcache
-from semcache.cli import entries, explain, keys, models, policy, serve
+from semcache.cli import entries, explain, keys, models, policy, serve, warm
 from semcache.cli.engine import engine
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.command()(serve.serve)
 app.command(hidden=True)(serve.worker)
 app.command()(engine)
 app.command()(explain.explain)
+app.command()(warm.warm)
 app.add_typer(models.app, name="models")
 app.add_typer(policy.app, name="policy")
 app.add_typer(entries.app, name="entries")
