@@ -1,0 +1,1 @@
+"""What the engine's benchmarks share: the two servers, prompts of exact length, a client, the rows of the table."""

@@ -1,0 +1,51 @@
+"""Tokens decoded per CPU second, in batches whose rows share a prefix of 1,024 tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine_rig.client import post, together, usage
+from engine_rig.prompts import Messages, Prompts
+from engine_rig.rows import CHAT, Row, body, in_turn
+from engine_rig.servers import Server
+
+LENGTH = 48
+
+
+def decode(
+    servers: Sequence[Server], prompts: Prompts, rounds: int, *, rows: int, prefix: int = 1024
+) -> list[Row]:
+    """Decode speed: what answers of 49 tokens cost more than answers of one, all prompts being cached.
+
+    Every asker keeps to one slot of llama.cpp, whose copy of the prompt is there.
+    """
+    conversations = _conversations(prompts, rows, prefix)
+    for server in servers:
+        for messages in conversations[:1]:  # one computes the prefix, the others find it where they can
+            _run(server, [messages], 1)
+        _run(server, conversations, 1)
+
+    def sample(server: Server, row: Row) -> float:
+        start, short = _run(server, conversations, 1)
+        end, long = _run(server, conversations, 1 + LENGTH)
+        if any(count != 1 + LENGTH for count in long):
+            row.note("ANSWERS of " + " ".join(map(str, sorted(set(long)))))
+        return (sum(long) - sum(short)) / (end - start)
+
+    return in_turn(f"decode, {rows} row{'s' * (rows > 1)}", "tok/cpu-s", servers, rounds, sample)
+
+
+def _conversations(prompts: Prompts, rows: int, prefix: int) -> list[Messages]:
+    system = prompts.system(prefix)
+    return [prompts.ask(system, prompts.question(14)) for _ in range(rows)]
+
+
+def _run(server: Server, conversations: Sequence[Messages], most: int) -> tuple[float, list[int]]:
+    """Ask all at once; gives CPU seconds and the lengths of the answers."""
+    bodies = [
+        body(server, messages, most, **({} if server.is_ours else {"id_slot": slot}))
+        for slot, messages in enumerate(conversations)
+    ]
+    before = server.cpu()
+    replies = together([lambda each=each: post(server.port, CHAT, each) for each in bodies])
+    return server.cpu() - before, [usage(reply).completion for reply in replies]
