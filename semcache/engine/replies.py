@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from semcache.engine import wire
-from semcache.engine.arrivals import Arrivals
-from semcache.engine.generation import Delta, Done, Failed, Finished, GenerationRequest, Ticket
+from semcache.engine.audit import Answering
+from semcache.engine.generation import Delta, Done, Failed, Finished, GenerationRequest
 
 HEARTBEAT_SECONDS = 10.0
 """A stream that has nothing to say for so long sends a comment, so that idle timeouts see life."""
@@ -47,7 +47,7 @@ async def _client_gone(receive: Receive) -> None:
         pass
 
 
-async def whole(head: wire.AnswerHead, request: GenerationRequest, events: Arrivals) -> bytes:
+async def whole(head: wire.AnswerHead, request: GenerationRequest, events: Answering) -> bytes:
     """Wait for the end of a generation and give the body of its answer.
 
     Raises:
@@ -73,15 +73,13 @@ class StreamReply(Response):
         self,
         head: wire.AnswerHead,
         request: GenerationRequest,
-        events: Arrivals,
-        ticket: Ticket,
+        answering: Answering,
         with_usage: bool,
     ) -> None:
         super().__init__()
         self._head = head
         self._request = request
-        self._events = events
-        self._ticket = ticket
+        self._answering = answering
         self._with_usage = with_usage
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
@@ -89,7 +87,7 @@ class StreamReply(Response):
         try:
             await while_connected(receive, self._send_all(send))
         finally:
-            self._ticket.cancel()
+            self._answering.cancel()
 
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
@@ -101,7 +99,7 @@ class StreamReply(Response):
         for index in range(self._request.choices):
             yield self._chunk(index, {"role": "assistant", "content": ""})
         while True:
-            match await self._events.next(HEARTBEAT_SECONDS):
+            match await self._answering.next(HEARTBEAT_SECONDS):
                 case None:
                     yield wire.HEARTBEAT
                 case Delta(index, text, logprobs):

@@ -1,4 +1,4 @@
-"""The HTTP face of the engine: chat completions, models, liveness and readiness.
+"""The HTTP face of the engine: chat completions, models, warming, liveness and readiness.
 
 Every error leaves in the protocol's own shape. Knows nothing of torch: the engine is built
 by the function that the host was given.
@@ -21,9 +21,12 @@ from starlette.exceptions import HTTPException
 
 from semcache.engine import replies, wire
 from semcache.engine.arrivals import Arrivals
+from semcache.engine.audit import ANSWER, WARM, Answering
 from semcache.engine.generation import GenerationRequest, overloaded
 from semcache.engine.hosting import EngineHost, Phase
 from semcache.engine.intake import read_body
+from semcache.engine.metrics import EngineMetrics
+from semcache.engine.observing import Observatory, present_report
 from semcache.engine.schema import ChatBody, parse_chat
 from semcache.engine.service import Engine
 from semcache.errors import EngineError, RequestError, SemcacheError
@@ -45,7 +48,9 @@ def create_app(host: EngineHost, name: str, *, max_body: int, on_failure: Callab
         on_failure: Called once when the engine is beyond help, so that the process may end.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan(host, on_failure))
-    api = ChatApi(host, name, max_body)
+    metrics = EngineMetrics(lambda: present_report(host))
+    api = ChatApi(host, name, max_body, metrics)
+    Observatory(host, name, metrics, api.begin_warm).add_to(app)
     app.add_api_route("/v1/chat/completions", api.chat, methods=["POST"], response_model=None)
     app.add_api_route("/v1/models", api.models, methods=["GET"], response_model=None)
     app.add_api_route("/v1/models/{model:path}", api.model, methods=["GET"], response_model=None)
@@ -82,8 +87,9 @@ async def _watch(host: EngineHost, on_failure: Callable[[], None]) -> None:
 class ChatApi:
     """The handlers; `created` is the time that the model list shows, in Unix seconds."""
 
-    def __init__(self, host: EngineHost, name: str, max_body: int) -> None:
+    def __init__(self, host: EngineHost, name: str, max_body: int, metrics: EngineMetrics) -> None:
         self._host = host
+        self._metrics = metrics
         self._name = name
         self._max_body = max_body
         self._created = int(time.time())
@@ -92,23 +98,39 @@ class ChatApi:
     async def chat(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
         engine = self._host.engine()
-        body, asked = await self._take_in(request, engine)
-        events = Arrivals()
-        ticket = engine.runner.submit(asked, events.push)
+        body, asked = await self._take_in(request, engine.prepare)
         head = wire.AnswerHead(
             f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), self._name, engine.fingerprint
         )
+        answering = self._begin(engine, asked, head.id, ANSWER)
         if body.stream:
             with_usage = bool(body.stream_options and body.stream_options.include_usage)
-            return replies.StreamReply(head, asked, events, ticket, with_usage)
+            return replies.StreamReply(head, asked, answering, with_usage)
         try:
-            answer = await replies.while_connected(request.receive, replies.whole(head, asked, events))
+            answer = await replies.while_connected(request.receive, replies.whole(head, asked, answering))
         finally:
-            ticket.cancel()
+            answering.cancel()
         # Nobody reads the reply to a client that is gone.
         return Response(status_code=499) if answer is None else _json(200, answer)
 
-    async def _take_in(self, request: Request, engine: Engine) -> tuple[ChatBody, GenerationRequest]:
+    async def begin_warm(self, request: Request) -> Answering:
+        """Take in a request that only computes its messages; it is read and prepared as any other.
+
+        Raises:
+            RequestError: as for a chat request.
+        """
+        engine = self._host.engine()
+        _, asked = await self._take_in(request, engine.prepare_warm)
+        return self._begin(engine, asked, f"warm-{secrets.token_hex(12)}", WARM)
+
+    def _begin(self, engine: Engine, asked: GenerationRequest, id: str, kind: str) -> Answering:
+        events = Arrivals()
+        ticket = engine.runner.submit(asked, events.push)
+        return Answering(id, kind, events, ticket, self._metrics)
+
+    async def _take_in(
+        self, request: Request, prepare: Callable[[ChatBody], GenerationRequest]
+    ) -> tuple[ChatBody, GenerationRequest]:
         """Read and check a request; few at a time, since bodies are held in memory meanwhile.
 
         Raises:
@@ -120,7 +142,7 @@ class ChatApi:
         try:
             body = parse_chat(await read_body(request, self._max_body))
             self._check_name(body.model)
-            return body, await asyncio.to_thread(engine.prepare, body)
+            return body, await asyncio.to_thread(prepare, body)
         finally:
             self._reading -= 1
 

@@ -71,7 +71,7 @@ class WholeAnswer:
             }
             for index in range(len(self._texts))
         ]
-        return orjson.dumps(head.fields("chat.completion") | {"choices": choices, "usage": usage(done)})
+        return orjson.dumps(head.fields("chat.completion") | {"choices": choices, **account(done)})
 
 
 def chunk(
@@ -98,12 +98,23 @@ def chunk(
 
 def usage_chunk(head: AnswerHead, done: Done) -> bytes:
     """Write the last chunk of a stream that asked for usage."""
-    return event_line(head.fields("chat.completion.chunk") | {"choices": [], "usage": usage(done)})
+    return event_line(head.fields("chat.completion.chunk") | {"choices": [], **account(done)})
 
 
 def event_line(document: dict[str, Any]) -> bytes:
     """Write one server-sent event."""
     return b"data: " + orjson.dumps(document) + b"\n\n"
+
+
+def account(done: Done) -> dict[str, Any]:
+    """Give what an answer cost and which computed prefix it reused, as the fields `usage` and `prefix`."""
+    reused = {
+        "cached_tokens": done.cached_tokens,
+        "public_tokens": done.reuse.public_tokens,
+        "age_seconds": round(done.reuse.age_seconds, 3),
+        "digest": done.reuse.digest,
+    }
+    return {"usage": usage(done), "prefix": reused}
 
 
 def usage(done: Done) -> dict[str, Any]:
@@ -113,6 +124,10 @@ def usage(done: Done) -> dict[str, Any]:
         "completion_tokens": done.completion_tokens,
         "total_tokens": done.prompt_tokens + done.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": done.cached_tokens},
+        "completion_tokens_details": {
+            "accepted_prediction_tokens": done.accepted_draft,
+            "rejected_prediction_tokens": done.rejected_draft,
+        },
     }
 
 
