@@ -54,8 +54,7 @@ def _descend(structure: Structure, tokens: bytes, spans: Sequence[Span]) -> tupl
 
 def _agreeing(store: NodeStore, path: Sequence[int], tokens: bytes, length: int) -> int:
     """Count the tokens, at most `length`, in which a path and `tokens` agree."""
-    text, start, lengths = store.text, store.start, store.length
-    held = b"".join([text[(at := start[node] << 2) : at + (lengths[node] << 2)] for node in path])
+    held = b"".join(map(store.texts.__getitem__, path))
     if tokens.startswith(held if len(held) == length * TOKEN_BYTES else held[: length * TOKEN_BYTES]):
         return length
     low, high = 0, length - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from semcache.engine.layers import NOBODY, PUBLIC, Layers, Owner
+from semcache.engine.layers import NOBODY, Layers, Owner
 from semcache.engine.prefix.faults import TokensError
 
 Span = tuple[int, Owner]
@@ -71,7 +71,7 @@ def public_part(spans: Sequence[Span], length: int) -> int:
     for end, owner in spans:
         if start >= length:
             break
-        if owner == PUBLIC:
+        if owner.is_public:
             found += min(end, length) - start
         start = end
     return found

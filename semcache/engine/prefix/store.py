@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from math import inf
 
 from semcache.engine.layers import PUBLIC, Owner
+from semcache.engine.prefix.digest import DigestTable, short_sha256
+from semcache.engine.prefix.hot import RunsOfNodes, TextsOfNodes
 from semcache.engine.prefix.spans import TOKEN_BYTES
 from semcache.engine.runs import Run
 
@@ -32,7 +34,8 @@ class NodeStore:
 
     `pins` counts the handles that end at a node or below, `below` its children, `owner` is an
     index into `owners` (`codes` is the way back), `start` its first slot. `text` holds the tokens, by
-    slot. `spare` rows are dead.
+    slot, `table` the digests. `spare` rows are dead. `runs` and `texts` remember what was asked for
+    lately; whoever changes a node calls `changed`.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -51,6 +54,9 @@ class NodeStore:
         self.created = array("d")
         self.owners: list[Owner] = []
         self.codes: dict[Owner, int] = {}
+        self.table = DigestTable()
+        self.runs = RunsOfNodes(self.start, self.length)
+        self.texts = TextsOfNodes(self.text, self.start, self.length)
         self.nodes = 0
         self.tokens = 0
         self._held: dict[str, int] = {}
@@ -71,14 +77,24 @@ class NodeStore:
         """Give the owner of a node's tokens."""
         return self.owners[self.owner[node]]
 
+    def place_of(self, node: int) -> bytes:
+        """Name the place where a node hangs: the prefix before it, its owner and its first token."""
+        parent = self.parent[node]
+        owner = self.owner_of(node)
+        tenant = owner.tenant.encode()
+        first = self.start[node] * TOKEN_BYTES
+        before = self.table.digest(parent) if parent else b""
+        token = self.text[first : first + TOKEN_BYTES]
+        return short_sha256(b"".join((before, token, len(tenant).to_bytes(8, "little"), tenant, owner.salt)))
+
     def run(self, node: int) -> Run:
         """Give a node's slots."""
         return Run(self.start[node], self.length[node])
 
-    def text_of(self, node: int) -> bytearray:
-        """Copy a node's tokens."""
-        first = self.start[node] * TOKEN_BYTES
-        return self.text[first : first + self.length[node] * TOKEN_BYTES]
+    def changed(self, node: int) -> None:
+        """Take note that a node's slots are others now."""
+        self.runs.pop(node, None)
+        self.texts.pop(node, None)
 
     def is_vacant(self, run: Run) -> bool:
         """True when no node holds any slot of the run."""
@@ -110,6 +126,7 @@ class NodeStore:
     def free(self, node: int) -> None:
         """Give a row back, all its columns zero again."""
         self._release(self.owner[node])
+        self.changed(node)
         for column in (self.parent, self.length, self.owner, self.pins, self.hits, self.below):
             column[node] = 0
         for numbers in (self.weight, self.touched, self.created):

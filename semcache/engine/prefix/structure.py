@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from semcache.engine.layers import Owner
-from semcache.engine.prefix.digest import Digester, DigestTable
+from semcache.engine.prefix.digest import Digester
 from semcache.engine.prefix.spans import Span
 from semcache.engine.prefix.store import ROOT, NodeStore
 from semcache.engine.prefix.victims import Queue
@@ -32,7 +32,7 @@ class Structure:
         self.store = store
         self.queue = queue
         self.digester = digester
-        self.table = DigestTable()
+        self.table = store.table
         self.edges: dict[int, int] = {}
         self.forgotten: set[int] = set()
         self.pinned = 0
@@ -63,11 +63,11 @@ class Structure:
 
     def text(self, node: int) -> bytes:
         """Copy the tokens of the prefix that ends with a node."""
-        pieces: list[bytearray] = []
+        path: list[int] = []
         while node:
-            pieces.append(self.store.text_of(node))
+            path.append(node)
             node = self.store.parent[node]
-        return b"".join(reversed(pieces))
+        return b"".join(map(self.store.texts.__getitem__, reversed(path)))
 
     def chain(self, parent: int, owner: Owner, run: Run, tokens: bytes, digest: bytes, now: float) -> int:
         """Hang a new node below `parent`, pinned once. `tokens` are those of the run alone.
@@ -91,6 +91,7 @@ class Structure:
         store = self.store
         store.write(run, tokens)
         store.length[node] += run.length
+        store.changed(node)
         store.end[node] += run.length
         store.created[node] = max(now, store.created[node])
         store.touched[node] = now
@@ -120,6 +121,7 @@ class Structure:
         store.parent[node] = upper
         store.start[node] = whole.start + head
         store.length[node] = whole.length - head
+        store.changed(node)
         self.edges[edge] = upper
         self.edges[self.key(node)] = node
         self.table.add(upper, self._digest(upper))
@@ -132,6 +134,7 @@ class Structure:
         """Cut the last `tokens` off a leaf that was just taken from the queue, and queue it again."""
         store = self.store
         store.length[node] -= tokens
+        store.changed(node)
         store.end[node] -= tokens
         tail = Run(store.start[node] + store.length[node], tokens)
         store.erase(tail)
@@ -168,22 +171,26 @@ class Structure:
         pins, length = store.pins, store.length
         if path and self.is_leaf(path[-1]):
             self.queue.remove(path[-1])
+        pinned = 0
         for node in path:
-            if not pins[node]:
-                self.pinned += length[node]
-            pins[node] += 1
+            users = pins[node]
+            if not users:
+                pinned += length[node]
+            pins[node] = users + 1
+        self.pinned += pinned
 
     def unpin(self, node: int) -> None:
         """Give back one pin of a node and of all above it; what then is a leaf is queued."""
         store = self.store
         pins, length, parent = store.pins, store.length, store.parent
-        at = node
+        at, free = node, 0
         while at:
             left = pins[at] - 1
             pins[at] = left
             if not left:
-                self.pinned -= length[at]
+                free += length[at]
             at = parent[at]
+        self.pinned -= free
         if node and self.is_leaf(node) and node not in self.forgotten:
             self.queue.add(node)
 

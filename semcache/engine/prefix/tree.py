@@ -192,7 +192,7 @@ class PrefixTree:
         """Free `tokens` slots, or all evictable ones if fewer, of one tenant if named; give them back.
 
         Only unpinned nodes go, tails before heads, in the queue's order; of the last victim only
-        as much as is needed. No walk over the tree.
+        as much as is needed. No walk over the tree. Fewer go if the queue withholds some.
         """
         freed: list[Run] = []
         wanted = tokens
@@ -200,9 +200,10 @@ class PrefixTree:
             victim = self._structure.queue.pop(now, tenant)
             if victim is None:
                 break
-            node, reason = victim
+            node, reason, most = victim
             size = self._store.length[node]
-            run = self._structure.drop(node) if size <= wanted else self._structure.trim(node, wanted)
+            part = min(wanted, size if most is None else most)
+            run = self._structure.drop(node) if part >= size else self._structure.trim(node, part)
             freed.append(run)
             wanted -= run.length
             self._evictions[reason] = self._evictions.get(reason, 0) + run.length
@@ -315,7 +316,7 @@ class PrefixTree:
             next(self._serials),
             node,
             length,
-            tuple([store.run(at) for at in path]),
+            tuple(map(store.runs.__getitem__, path)),
             public_part(spans, length),
             store.created[node],
             self._structure.table.digest(node) if node else b"",
