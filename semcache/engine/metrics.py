@@ -1,13 +1,12 @@
 """The engine in Prometheus' words: histograms of requests as they end, and the report at each scrape.
 
 One registry for each application. Label values are closed vocabularies, and short digests of the
-largest tenants; the rest of them is one series.
+largest tenants, as the report has them; the rest of them is one series.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -140,13 +139,10 @@ class _ReportCollector(Collector):
 
 
 def by_tenant(shares: tuple[TenantShare, ...]) -> list[tuple[str, int]]:
-    """Give what the largest tenants hold, under short names, and the rest as "other"."""
-    ordered = sorted(shares, key=lambda share: (-share.tokens, share.tenant))
-    named = [(short_name(share.tenant), share.tokens) for share in ordered[:MAX_TENANTS]]
-    rest = sum(share.tokens for share in ordered[MAX_TENANTS:])
-    return [*named, ("other", rest)] if len(ordered) > MAX_TENANTS else named
-
-
-def short_name(tenant: str) -> str:
-    """Give what a tenant is called where anybody may look: "public", or a digest of its key."""
-    return sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:8] if tenant else "public"
+    """Give what the largest tenants hold, and the rest as "other"."""
+    held: dict[str, int] = {}
+    for share in shares:  # short names may meet
+        held[share.tenant] = held.get(share.tenant, 0) + share.tokens
+    ordered = sorted(held.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(tokens for _, tokens in ordered[MAX_TENANTS:])
+    return ordered[:MAX_TENANTS] + ([("other", rest)] if len(ordered) > MAX_TENANTS else [])

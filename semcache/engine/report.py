@@ -40,7 +40,10 @@ class TopPrefix:
 
 @dataclass(frozen=True, slots=True)
 class TenantShare:
-    """What one tenant holds, in tokens, and its limits (None: no ceiling)."""
+    """What one tenant holds, in tokens, and its limits (None: no ceiling).
+
+    `tenant` is "public" or the tenant's short digest, never its key.
+    """
 
     tenant: str
     tokens: int
