@@ -21,7 +21,9 @@ OWN_FIELDS = frozenset(("id", "created"))
 """Fresh in every replay."""
 _PADDING = frozenset(("obfuscation",))
 """Random filler against traffic analysis; means nothing later."""
-DROPPED = OWN_FIELDS | _PADDING
+_OF_THE_CALL = frozenset(("prefix",))
+"""What the local engine reused of earlier computing; a replay computes nothing and must not claim it."""
+DROPPED = OWN_FIELDS | _PADDING | _OF_THE_CALL
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,13 +52,14 @@ class Shelf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WarmRules:
-    """How it goes about; times in seconds.
+    """How it goes about; times in seconds. `learn_every` is how long a page may be without its counter.
 
     `busy` is how many requests the engine may have while heads are computed; `heads` and `tokens`
     (estimated) bound what is computed for one start of an engine.
     """
 
     look_every: float = 2.0
+    learn_every: float = 0.5
     write_every: float = 60.0
     deadline: float = 60.0
     busy: int = 1
@@ -135,9 +136,10 @@ class Warming:
         """Write now and then; learn early under which counter each tenant's page was begun."""
         since = 0.0
         while True:
-            await asyncio.sleep(self._rules.look_every)
-            since += self._rules.look_every
+            await asyncio.sleep(self._rules.learn_every)
+            since += self._rules.learn_every
             with contextlib.suppress(StoreError):
+                # What was learned in this turn is written in a later one: word of a flush in between comes first.
                 if since >= self._rules.write_every:
                     since = 0.0
                     await self.write()

@@ -96,7 +96,7 @@ class Scene:
         self.told: list[tuple[str, Warmed | None]] = []
         self.forbidden: set[TenantId] = set()
         self.names = itertools.count()
-        self.rules = WarmRules(**{"look_every": 0.001, "write_every": 3600.0, **rules})
+        self.rules = WarmRules(**{"look_every": 0.001, "learn_every": 0.001, "write_every": 3600.0, **rules})
         self.warming = self.worker(self.book)
 
     def worker(self, book: WarmBook) -> Warming:
