@@ -15,6 +15,9 @@ from semcache.engine.scheduling.roster import Roster
 from semcache.engine.scheduling.sequence import Sequence
 from semcache.errors import EngineError
 
+CRUMB = 8
+"""What is left of a budget is not worth a piece below this many tokens, unless they end the prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -118,10 +121,12 @@ class Planner:
         self._advance(sequence)
         if any(_same_next(sequence, other.sequence) for other in planned):
             return None
-        count = self._length(sequence, left)
-        if not self._secure(sequence, count):
+        whole = self._length(sequence)
+        count = whole if self._exactness.grid > 1 else min(whole, left)
+        if count < min(whole, CRUMB) or not self._secure(sequence, count):
             return None
-        self._put_last(sequence)
+        if count == whole:  # who got only what others left keeps its place in the line
+            self._put_last(sequence)
         at = sequence.computed
         tokens = tuple(sequence.ids[at : at + count])
         return Entry(sequence, Piece(tokens, at, sequence.runs_to(at + count)), reads=True)
@@ -136,13 +141,14 @@ class Planner:
         if sequence.lease is None and self._pool.look_up(sequence):
             sequence.skipped(start)
 
-    def _length(self, sequence: Sequence, left: int) -> int:
+    def _length(self, sequence: Sequence) -> int:
+        """Give the length of a sequence's next piece, should it have the pass to itself."""
         grid = self._exactness.grid
         pending = sequence.pending
         if not self._exactness.shares_generated:
             pending = sequence.prompt - sequence.computed
         if grid == 1:
-            return min(pending, self._limits.chunk, left)
+            return min(pending, self._limits.chunk, self._limits.budget)
         return min(pending, grid - sequence.computed % grid)
 
     def _secure(self, sequence: Sequence, count: int) -> bool:

@@ -19,7 +19,7 @@ from semcache.engine.scheduling.tail import Lease
 from semcache.errors import EngineError
 
 AHEAD = 512
-"""Slots reserved for a prompt in one run, as long as nothing must be evicted for them."""
+"""Slots of a prompt that are taken at once, so that they become one run."""
 
 
 class Pool:
@@ -101,8 +101,8 @@ class Pool:
         end = sequence.tail.end
         near = end if end is not None else _end(sequence)
         ahead = self._step if sequence.answer is not None else min(AHEAD, sequence.pending)
-        if ahead > missing and ahead <= self._allocator.free:
-            missing = ahead
+        if ahead > missing and ahead <= self.room:
+            missing = ahead  # many at once, so that they lie side by side
         taken = self._take(missing, near)
         if taken is None:
             return False

@@ -77,7 +77,7 @@ class WaitingQueue:
     def _has_place(self, own: int) -> bool:
         if self._count < self._limit:
             return True
-        fair = self._limit // (len(self._tenants) + 1)
+        fair = self._limit // (len(self._tenants) + (own == 0))
         return own < fair and self._count < 2 * self._limit
 
     def _remove(self, job: Job) -> bool:

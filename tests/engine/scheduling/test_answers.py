@@ -18,7 +18,8 @@ A, B = Owner("a", b"salt a"), Owner("b", b"salt b")
 
 
 def numbers(count: int, seed: int = 0) -> tuple[int, ...]:
-    return tuple(random.Random(seed).randrange(40) for _ in range(count))
+    source = random.Random(seed)
+    return tuple(source.randrange(40) for _ in range(count))
 
 
 @pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 64, 65])
