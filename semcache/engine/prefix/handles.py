@@ -49,6 +49,20 @@ class Inserted(NamedTuple):
     duplicates: tuple[Run, ...]
 
 
+class Leaving(NamedTuple):
+    """What is evicted, told while its slots still hold it: KV of `tokens`, which belong to `owner`.
+
+    `before` is the digest of the prefix before them (empty for none), as `Handle.digest` gives it,
+    of `start` tokens.
+    """
+
+    run: Run
+    before: bytes
+    start: int
+    tokens: bytes
+    owner: Owner
+
+
 class Found(NamedTuple):
     """A prefix in the tree, as one finds it by its digest; not its slots, for nothing holds them."""
 

@@ -30,12 +30,12 @@ from semcache.engine.prefix.faults import (
     TreeError,
 )
 from semcache.engine.prefix.growth import ending_at, grow
-from semcache.engine.prefix.handles import Counts, Found, Handle, Inserted, Match, Valuable
+from semcache.engine.prefix.handles import Counts, Found, Handle, Inserted, Leaving, Match, Valuable
 from semcache.engine.prefix.lookup import longest
-from semcache.engine.prefix.spans import Span, public_part, spans_of, token_count
+from semcache.engine.prefix.spans import TOKEN_BYTES, Span, public_part, spans_of, token_count
 from semcache.engine.prefix.store import MOST_SLOTS, ROOT, NodeStore
 from semcache.engine.prefix.structure import Structure
-from semcache.engine.prefix.victims import Decay, Nodes, Queue
+from semcache.engine.prefix.victims import Decay, Nodes, Queue, Victim
 from semcache.engine.report import TreeNode
 from semcache.engine.runs import Run, cut, total
 
@@ -188,11 +188,19 @@ class PrefixTree:
             node = parent
         return tuple(freed)
 
-    def evict(self, tokens: int, now: float, *, tenant: str | None = None) -> tuple[Run, ...]:
+    def evict(
+        self,
+        tokens: int,
+        now: float,
+        *,
+        tenant: str | None = None,
+        leaving: Callable[[Leaving], None] | None = None,
+    ) -> tuple[Run, ...]:
         """Free `tokens` slots, or all evictable ones if fewer, of one tenant if named; give them back.
 
         Only unpinned nodes go, tails before heads, in the queue's order; of the last victim only
         as much as is needed. No walk over the tree. Fewer go if the queue withholds some.
+        `leaving` is told of each victim (for a second tier), and must not call the tree.
         """
         freed: list[Run] = []
         wanted = tokens
@@ -200,13 +208,10 @@ class PrefixTree:
             victim = self._structure.queue.pop(now, tenant)
             if victim is None:
                 break
-            node, reason, most = victim
-            size = self._store.length[node]
-            part = min(wanted, size if most is None else most)
-            run = self._structure.drop(node) if part >= size else self._structure.trim(node, part)
+            run = self._free(victim, wanted, leaving)
             freed.append(run)
             wanted -= run.length
-            self._evictions[reason] = self._evictions.get(reason, 0) + run.length
+            self._evictions[victim.reason] = self._evictions.get(victim.reason, 0) + run.length
         return tuple(freed)
 
     def clear(self, identity: Identity | None = None) -> tuple[Run, ...]:
@@ -289,6 +294,20 @@ class PrefixTree:
             IntegrityError: something does not add up; says what.
         """
         integrity.check(self._structure, self._handles.values())
+
+    def _free(self, victim: Victim, wanted: int, leaving: Callable[[Leaving], None] | None) -> Run:
+        """Free a victim or as much of its tail as is wanted, and allowed."""
+        structure, store = self._structure, self._store
+        node, size = victim.node, store.length[victim.node]
+        part = min(wanted, size if victim.most is None else victim.most)
+        owner, end = store.owner_of(node), store.end[node]
+        text = store.texts[node][-part * TOKEN_BYTES :] if leaving else b""
+        before = store.parent[node] if part >= size else node
+        run = structure.drop(node) if part >= size else structure.trim(node, part)
+        if leaving:
+            digest = structure.table.digest(before) if before else b""
+            leaving(Leaving(run, digest, end - part, text, owner))
+        return run
 
     def _check(self, handle: Handle) -> None:
         if self._handles.get(handle.serial) is not handle:

@@ -17,10 +17,11 @@ from semcache.engine.prefix.faults import (
     TokensError,
     TreeError,
 )
-from semcache.engine.prefix.handles import Handle
+from semcache.engine.prefix.handles import Handle, Leaving
 from semcache.engine.prefix.tree import PrefixTree
+from semcache.engine.prefix.victims import Victim
 from semcache.engine.runs import Run, total
-from tests.engine.prefix.recent import tenant, tokens, tree
+from tests.engine.prefix.recent import HalfLife, LeastRecent, tenant, tokens, tree
 
 A, B = tenant("a"), tenant("b")
 
@@ -401,6 +402,7 @@ def test_both_halves_of_a_split_keep_the_count() -> None:
         (4, 2, 3.0),
         (6, 1, 3.0),
     ]
+    assert [round(node.frequency, 1) for node in index.snapshot(4.0, 9)] == [2.0, 1.0]
 
 
 def test_the_youngest_part_is_told() -> None:
@@ -436,11 +438,12 @@ def test_a_trimmed_prefix_is_found_under_its_new_digest() -> None:
 
 def test_a_head_is_as_recent_as_what_hung_below() -> None:
     index = tree()
-    put(index, tokens([1, 2]), Run(0, 2), now=1.0)
-    put(index, tokens([7, 7]), Run(10, 2), now=2.0)
-    put(index, tokens([1, 2, 3]), Run(2, 1), now=3.0)
-    index.evict(3, 4.0)
-    assert reach(index, tokens([1, 2, 3])) == 2
+    layers = (Layer(2, B), Layer(9, A))
+    put(index, tokens([1, 2]), Run(0, 2), layers=layers, now=1.0)
+    put(index, tokens([7, 7]), Run(10, 2), layers=layers, now=2.0)
+    put(index, tokens([1, 2, 3]), Run(2, 1), layers=layers, now=3.0)
+    assert index.evict(1, 4.0, tenant="a") == (Run(2, 1),)
+    assert index.evict(2, 5.0) == (Run(10, 2),)
 
 
 def test_one_tenants_tokens_go_alone() -> None:
@@ -451,6 +454,38 @@ def test_one_tenants_tokens_go_alone() -> None:
     assert index.evict(9, 3.0, tenant="b") == (Run(2, 2),)
     assert index.evict(9, 3.0, tenant="nobody") == ()
     assert index.held == {"a": 2}
+
+
+def test_a_second_tier_is_told_what_leaves_and_behind_what() -> None:
+    index = tree()
+    layers = (Layer(3, PUBLIC), Layer(9, A))
+    text = tokens(range(9))
+    put(index, text, Run(0, 3), Run(20, 6), layers=layers)
+    left: list[Leaving] = []
+    index.evict(2, 2.0, leaving=left.append)
+    index.evict(7, 2.0, leaving=left.append)
+    assert [(piece.run, piece.start, piece.tokens, piece.owner) for piece in left] == [
+        (Run(24, 2), 7, tokens([7, 8]), A),
+        (Run(20, 4), 3, tokens([3, 4, 5, 6]), A),
+        (Run(0, 3), 0, tokens([0, 1, 2]), PUBLIC),
+    ]
+    assert [piece.before for piece in left] == [
+        index.digest(text[:28], layers),
+        index.digest(text[:12], layers),
+        b"",
+    ]
+
+
+def test_a_queue_may_give_only_a_part_of_a_victim() -> None:
+    class Sparing(LeastRecent):
+        def pop(self, now: float, tenant: str | None = None) -> Victim | None:
+            victim = super().pop(now, tenant)
+            return victim and victim._replace(most=3)
+
+    index = PrefixTree(100, Sparing, HalfLife())
+    put(index, tokens(range(10)), Run(0, 10))
+    assert index.evict(5, 2.0) == (Run(7, 3), Run(5, 2))
+    index.check_integrity()
 
 
 def test_nothing_is_evicted_for_nothing() -> None:
