@@ -1,12 +1,13 @@
 """Our engine against llama.cpp's server, over HTTP on loopback, one thread each, in turn in one run.
 
-    python scripts/bench/engine.py [--only ttft,cold,...] [--ours fp32,int8,fast] [--quick] [--json FILE]
+    python scripts/bench/engine.py [--only ttft,cold,...] [--ours "fp32,int8,fp32 fast"] [--quick] [--json FILE]
 
 How to read it: every number is CPU time of the server process (user and system, all threads) or made of it, so a
 busy machine disturbs it little; a sample is taken of each server in turn, and a ratio is made round by round.
 Rows of one server give median and range; rows `a / b` give the ratio that a goal is about, always against the
-setting of llama.cpp that is best in that figure (flash attention on and off both run; its flash path wins with
-many new tokens, the other with few). `kept` says MISSED where the median keeps not even the floor. Remarks in
+setting of llama.cpp that is best in that figure: flash attention wins with many new tokens, its absence with
+few, and a head of Q4_0 (its own quantiser leaves Q8_0 here) in decoding; the unified KV buffer, snapshots of idle
+slots and larger physical batches were tried and never won. `kept` says MISSED where the median keeps not even the floor. Remarks in
 CAPITALS say that a sample was not what it should have been. Figures:
 
 - ttft: 1,000 cached tokens and 11 new ones, one token of answer; and until the first text of a stream
@@ -23,12 +24,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
 
+from engine_rig import outside
 from engine_rig.figures import FIGURES, Rig
 from engine_rig.prompts import Prompts
 from engine_rig.quantised import gguf_of
@@ -47,18 +50,26 @@ VARIANTS = {
 }
 """Flags of our engine by the name in the table."""
 
-FLASH = ("on", "off")
+THEIRS = {
+    "fa": ("Q8_0", "on"),
+    "no fa": ("Q8_0", "off"),
+    "no fa, Q4_0 head": ("Q4_0", "off"),
+}
+"""Settings of llama.cpp by the name in the table: type of the embedding (and head), flash attention."""
+
+OUTSIDE = "outside"
 
 
 @contextmanager
-def their_servers(model: Path, slots: int, flash: Sequence[str]) -> Iterator[list[Server]]:
+def their_servers(model: Path, slots: int, names: Sequence[str]) -> Iterator[list[Server]]:
     """Run llama.cpp's server in each of the settings; none for 0 slots."""
     with ExitStack() as stack:
-        file = str(gguf_of(model)) if slots and flash else ""
-        yield [
-            stack.enter_context(llama(LlamaOptions(file, slots=slots, flash=each), f"llama.cpp fa {each}"))
-            for each in (flash if slots else ())
-        ]
+        servers = []
+        for name in names if slots else ():
+            embedding, flash = THEIRS[name]
+            options = LlamaOptions(str(gguf_of(model, embedding)), slots=slots, flash=flash)
+            servers.append(stack.enter_context(llama(options, f"llama.cpp {name}")))
+        yield servers
 
 
 def measure(args: argparse.Namespace, mine: list[Server], say: Console) -> list[Row]:
@@ -66,12 +77,24 @@ def measure(args: argparse.Namespace, mine: list[Server], say: Console) -> list[
     prompts = Prompts(args.model, args.seed)
     rows: list[Row] = []
     for slots, names in groupby(args.only, key=lambda name: FIGURES[name].slots):
-        with their_servers(args.model, slots, args.flash) as theirs:
+        with their_servers(args.model, slots, args.theirs) as theirs:
             for name in names:
                 rig = Rig(mine, theirs, prompts, args.rounds, args.tenants)
                 found = FIGURES[name].run(rig)
                 rows += found
                 say.print(table_of(found, f"{name} (load {os.getloadavg()[0]:.1f})"))
+    return rows
+
+
+def beside(args: argparse.Namespace) -> list[Row]:
+    """Measure `outside`, one engine after the other, each started with a meter in it."""
+    rows: list[Row] = []
+    for name in args.ours:
+        with tempfile.NamedTemporaryFile(prefix="semcache-meter-") as meter:
+            launcher = (str(outside.LAUNCHER), meter.name)
+            flags = (*VARIANTS[name], *args.flags)
+            with ours(args.model, *flags, name=f"ours {name}", launcher=launcher) as server:
+                rows += outside.outside(server, Path(meter.name), Prompts(args.model, args.seed), args.rounds)
     return rows
 
 
@@ -83,11 +106,14 @@ def main() -> None:
     with ExitStack() as stack:
         mine = [
             stack.enter_context(ours(args.model, *VARIANTS[name], *args.flags, name=f"ours {name}"))
-            for name in args.ours
+            for name in (args.ours if args.only else ())
         ]
         facts |= {"ours": mine[0].version if mine else "", "theirs": _their_version()}
         say.print(headline(facts))
         rows = measure(args, mine, say)
+    if args.outside:
+        rows += (found := beside(args))
+        say.print(table_of(found, f"outside (load {os.getloadavg()[0]:.1f})"))
     save(args.json, {"circumstances": facts, "load_after": os.getloadavg()[0], "rows": plain(rows)})
 
 
@@ -101,9 +127,11 @@ def _their_version() -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Our engine against llama.cpp's server.")
     parser.add_argument("--model", type=Path, default=models_folder() / "SmolLM2-135M-Instruct")
-    parser.add_argument("--only", default=",".join(FIGURES), help="figures by name, with commas")
+    parser.add_argument("--only", default=",".join([*FIGURES, OUTSIDE]), help="figures by name, with commas")
     parser.add_argument("--ours", default="fp32,int8", help=f"of {', '.join(VARIANTS)}")
-    parser.add_argument("--flash", default=",".join(FLASH), help="settings of llama.cpp; '' leaves it out")
+    parser.add_argument(
+        "--theirs", default=";".join(THEIRS), help="settings of llama.cpp, with semicolons; '': none"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tenants", type=int, default=256)
     parser.add_argument("--seed", type=int, default=7)
@@ -115,12 +143,12 @@ def _arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.rounds, args.tenants = 2, 16
-    args.only, args.ours, args.flash = (
-        [word for word in text.split(",") if word] for text in (args.only, args.ours, args.flash)
-    )
-    for words, known in ((args.only, FIGURES), (args.ours, VARIANTS)):
+    args.only, args.ours = ([word for word in text.split(",") if word] for text in (args.only, args.ours))
+    args.theirs = [word for word in args.theirs.split(";") if word]
+    for words, known in ((args.only, [*FIGURES, OUTSIDE]), (args.ours, VARIANTS), (args.theirs, THEIRS)):
         if unknown := set(words) - set(known):
             parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    args.outside = OUTSIDE in args.only
     args.only = [name for name in FIGURES if name in args.only]
     return args
 

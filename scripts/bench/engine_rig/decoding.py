@@ -10,6 +10,8 @@ from engine_rig.rows import CHAT, Row, body, in_turn
 from engine_rig.servers import Server
 
 LENGTH = 48
+_NO_END = {"0": -100, "2": -100}
+"""Bias against the tokens that end an answer (ids of SmolLM2), so that all rows stay in the batch."""
 
 
 def decode(
@@ -43,7 +45,7 @@ def _conversations(prompts: Prompts, rows: int, prefix: int) -> list[Messages]:
 def _run(server: Server, conversations: Sequence[Messages], most: int) -> tuple[float, list[int]]:
     """Ask all at once; gives CPU seconds and the lengths of the answers."""
     bodies = [
-        body(server, messages, most, **({} if server.is_ours else {"id_slot": slot}))
+        body(server, messages, most, logit_bias=_NO_END, **({} if server.is_ours else {"id_slot": slot}))
         for slot, messages in enumerate(conversations)
     ]
     before = server.cpu()
