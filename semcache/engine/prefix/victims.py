@@ -31,6 +31,11 @@ class Nodes(Protocol):
         ...
 
     @property
+    def parent(self) -> Sequence[int]:
+        """The node that ends where this one begins; 0, which is no node, for the first of a prefix."""
+        ...
+
+    @property
     def hits(self) -> Sequence[int]:
         """How often a user reused this node, since it was made; never decays."""
         ...
