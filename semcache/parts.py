@@ -31,6 +31,7 @@ from semcache.errors import EncoderError, PolicyError, StoreError
 from semcache.journey import Backend
 from semcache.judging import judge
 from semcache.models.catalogue import resolve
+from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
 from semcache.policy.watch import LivePolicies
@@ -149,6 +150,15 @@ async def tidying(store: RedisStore) -> None:
         await asyncio.sleep(random.uniform(0.5, 1.5) * _TIDY_EVERY)  # noqa: S311 - only spreads workers out
         with contextlib.suppress(StoreError):
             await store.tidy()
+
+
+def policies_of(settings: Settings) -> PolicySnapshot:
+    """Load the policies once, as a command does.
+
+    Raises:
+        PolicyError: the files are refused.
+    """
+    return load_directory(settings.policies) if settings.policies else load_default()
 
 
 def upstreams_known(settings: Settings) -> Callable[[PolicySnapshot], None]:

@@ -19,6 +19,7 @@ from semcache.answer.owners import Owners
 from semcache.answer.upstream import HttpUpstream
 from semcache.answer.warmbook import WarmBook
 from semcache.answer.warming import Told, Warming, WarmRules
+from semcache.engine.limits import TenantLimit
 from semcache.errors import PolicyError
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock
@@ -90,6 +91,21 @@ def warm_rules(settings: Settings) -> WarmRules:
         busy=wanted.busy,
         heads=wanted.heads,
         tokens=wanted.tokens,
+    )
+
+
+def engine_limits(settings: Settings, policies: PolicySnapshot) -> tuple[TenantLimit, ...]:
+    """Give what each tenant with limits may fill of the engine's memory.
+
+    Raises:
+        PolicyError: the secret cannot be had.
+    """
+    owners = Owners(installation_secret(settings))
+    rules = ((tenant, policies.prefix(tenant)) for tenant in policies.tenants)
+    return tuple(
+        TenantLimit(owners.tenant(tenant), rule.reserve_tokens, rule.max_tokens)
+        for tenant, rule in rules
+        if rule.reserve_tokens or rule.max_tokens is not None
     )
 
 

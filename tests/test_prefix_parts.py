@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from semcache.answer.owners import Owners
+from semcache.core import TenantId
+from semcache.engine.limits import TenantLimit
 from semcache.errors import PolicyError
-from semcache.prefix_parts import OWNERS_FILE, installation_secret
+from semcache.policy.loader import load_directory
+from semcache.prefix_parts import OWNERS_FILE, engine_limits, installation_secret
 from semcache.settings import Settings
 
 
@@ -61,3 +65,12 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / OWNERS_FILE).mkdir()
     with pytest.raises(PolicyError, match="neither read nor made"):
         secret(tmp_path)
+
+
+def test_limits_of_tenants_under_the_names_that_requests_give(tmp_path: Path) -> None:
+    policy = "schema_version: 1\ntenant: {}\ndefault_domain: chat\ndomains: {{chat: {{mode: exact}}}}\nprefix: {}\n"
+    for name, knobs in (("a", "{reserve_tokens: 10}"), ("b", "{max_tokens: 7}"), ("c", "{share: none}")):
+        (tmp_path / f"{name}.yaml").write_text(policy.format(name, knobs))
+    limits = engine_limits(Settings(data=tmp_path / "data"), load_directory(tmp_path))
+    name = Owners(secret(tmp_path / "data")).tenant
+    assert limits == (TenantLimit(name(TenantId("a")), 10), TenantLimit(name(TenantId("b")), 0, 7))

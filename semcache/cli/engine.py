@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from semcache.engine.limits import TenantLimit, read_limit
 from semcache.errors import EngineError
 
 
@@ -40,6 +41,12 @@ def engine(
     temperature: Annotated[
         float, typer.Option(min=0, max=2, help="Temperature when a request says none.")
     ] = 1.0,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="TENANT=FLOOR:CEILING: tokens of a tenant that others cannot push out, and that it may hold at most."
+        ),
+    ] = None,
     exit_with_stdin: Annotated[
         bool, typer.Option("--exit-with-stdin", hidden=True, help="End when standard input closes.")
     ] = False,
@@ -69,6 +76,7 @@ def engine(
         max_tokens=max_tokens,
         temperature=temperature,
         exit_with_stdin=exit_with_stdin,
+        limits=_limits(share or []),
     )
     try:
         status = serve(options)
@@ -76,3 +84,13 @@ def engine(
         typer.echo(f"semcache engine: {error}", err=True)
         status = 1
     raise typer.Exit(status)
+
+
+def _limits(texts: list[str]) -> tuple[TenantLimit, ...]:
+    try:
+        limits = tuple(read_limit(text) for text in texts)
+    except ValueError as error:
+        raise typer.BadParameter(f"--share: {error}") from None
+    if len({limit.tenant for limit in limits}) < len(limits):
+        raise typer.BadParameter("--share: a tenant stands here twice")
+    return limits

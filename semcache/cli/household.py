@@ -11,6 +11,8 @@ from pathlib import Path
 from semcache.cli.screen import Screen
 from semcache.engine.child import EngineChild, EngineSpec
 from semcache.models.catalogue import resolve
+from semcache.parts import policies_of
+from semcache.prefix_parts import engine_limits
 from semcache.settings import Settings
 from semcache.store.embedded import ChildRules, ValkeyChild
 
@@ -38,6 +40,7 @@ class Household:
                 threads=settings.engine.threads,
                 max_queue=settings.engine.max_queue,
                 temperature=settings.engine.temperature,
+                limits=engine_limits(settings, policies_of(settings)),
             )
             self._engine = EngineChild(spec)
 

@@ -20,8 +20,7 @@ from semcache.answer.warming import readable, worth_it
 from semcache.core import TenantId
 from semcache.engine.launch import socket_path
 from semcache.errors import EngineError, RequestError, SemcacheError, StoreError, UpstreamError
-from semcache.parts import SystemClock
-from semcache.policy.loader import load_default, load_directory
+from semcache.parts import SystemClock, policies_of
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.prefix_parts import OWNERS_FILE, engine_door, open_shelf, prefixes_of, warm_rules
 from semcache.prefixes import Prefixes
@@ -111,7 +110,7 @@ async def compute(
     door = engine_door(_address(settings, url))
     try:
         state = await _ready(door)
-        snapshot = load_directory(settings.policies) if settings.policies else load_default()
+        snapshot = policies_of(settings)
         prefixes = prefixes_of(_with_secret(settings), SystemClock(), _at_once)
         todo = jobs if jobs is not None else await _known(settings)
         results = []

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from semcache.engine.limits import TenantLimit
 from semcache.errors import EngineError
 
 MAX_SOCKET_PATH = 100
@@ -26,7 +27,10 @@ MAX_LOG_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """What to run. `model` is a folder; `data` takes the socket and the log. Lengths in tokens."""
+    """What to run. `model` is a folder; `data` takes the socket and the log. Lengths in tokens.
+
+    `limits` say what a tenant may fill of the engine's memory; all others have none.
+    """
 
     model: Path
     data: Path
@@ -37,6 +41,7 @@ class EngineSpec:
     max_active: int = 8
     max_tokens: int = 512
     temperature: float = 1.0
+    limits: tuple[TenantLimit, ...] = ()
 
     def arguments(self, socket: Path) -> list[str]:
         """Give the options for `semcache engine`."""
@@ -52,7 +57,8 @@ class EngineSpec:
         }
         if self.max_context is not None:
             options["max-context"] = self.max_context
-        return [f"--{key}={value}" for key, value in options.items()] + ["--exit-with-stdin"]
+        shares = [f"--share={limit}" for limit in self.limits]
+        return [f"--{key}={value}" for key, value in options.items()] + shares + ["--exit-with-stdin"]
 
 
 async def spawn(command: tuple[str, ...], spec: EngineSpec, socket: Path, log_path: Path) -> Process:

@@ -18,6 +18,7 @@ import uvicorn
 
 from semcache.engine.chat import ChatTemplate
 from semcache.engine.hosting import EngineHost
+from semcache.engine.limits import TenantLimit
 from semcache.engine.listening import port_listener, unix_listener
 from semcache.engine.server import create_app
 from semcache.engine.service import Defaults, Engine
@@ -46,6 +47,7 @@ class EngineOptions:
     temperature: float = 1.0
     max_body: int = 2 << 20
     exit_with_stdin: bool = False
+    limits: tuple[TenantLimit, ...] = ()
 
 
 def serve(options: EngineOptions) -> int:
@@ -82,13 +84,15 @@ def load_engine(options: EngineOptions, stage: Callable[[str], None]) -> Engine:
         raise EngineError(f"cannot load the model in {options.model}: it has no config.json")
     stage("importing torch")
     # Here and not above, so that the socket listens seconds earlier.
-    from semcache.engine.network import load_model  # noqa: PLC0415 - heavy
-    from semcache.engine.runner import RoundRobinRunner  # noqa: PLC0415 - heavy
+    from semcache.engine.model.loading import Settings, load_model  # noqa: PLC0415 - heavy
+    from semcache.engine.scheduling.planning import Limits  # noqa: PLC0415 - heavy
+    from semcache.engine.scheduling.runner import PagedRunner  # noqa: PLC0415 - heavy
 
-    model = load_model(options.model, threads=options.threads, max_context=options.max_context, stage=stage)
+    settings = Settings(threads=options.threads, max_context=options.max_context)
+    model = load_model(options.model, settings, stage)
     return Engine(
         template=ChatTemplate(model.tokenizer),
-        runner=RoundRobinRunner(model, max_active=options.max_active, max_queue=options.max_queue),
+        runner=PagedRunner(model, limits=Limits(active=options.max_active), max_queue=options.max_queue),
         context=model.context,
         vocabulary_size=model.vocabulary_size,
         fingerprint=model.fingerprint,
