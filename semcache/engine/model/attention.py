@@ -113,7 +113,9 @@ class Attention:
         shape, arena = self._shape, self._arena
         tokens = len(group.lengths)
         rows = tokens * shape.groups
-        spare = LEAST_ROWS - 1 if shape.groups < LEAST_ROWS else 0
+        spare = max(
+            0, LEAST_ROWS - shape.groups
+        )  # so that the last token's rows, too, can be read with others
         size = (shape.kv_heads, rows + spare)
         queries = arena.new_zeros(*size, shape.head_dim)
         # Zeros and not whatever was there: masking adds minus infinity, which leaves a NaN a NaN.
@@ -123,7 +125,7 @@ class Attention:
         lengths = torch.tensor(group.lengths).repeat_interleave(shape.groups)
         unseen = torch.arange(seen, group.columns)[None] >= lengths[:, None]
         mask = torch.zeros(unseen.shape).masked_fill_(unseen, -math.inf).to(arena)
-        binder = _Binder(shape, arena, gathers, queries, scores, result)
+        binder = _Binder(shape, arena, tokens, gathers, queries, scores, result)
         heads = (tokens, shape.groups)
         return _Table(
             first=group.first,
@@ -198,13 +200,24 @@ class _Gathers:
         if self._index is not None:
             torch.index_select(self._pool.arena[layer], 1, self._index, out=self._scratch)
 
-    def views(self, span: Span) -> tuple[Tensor, ...]:
-        """Give for each layer [2 * KV heads, length, head dim] of a span."""
-        if not span.is_gathered:
-            start = span.runs[0].start
-            return self._pool.arena[:, :, start : start + span.length].unbind(0)
-        start = self._starts[span]
-        return (self._scratch[:, start : start + span.length],) * self._shape.layers
+    def keys(self, span: Span) -> tuple[Tensor, ...]:
+        """Give for each layer the keys of a span: [KV heads, head dim, length]."""
+        heads = self._shape.kv_heads
+        if span.is_gathered:
+            start = self._starts[span]
+            part = self._scratch[:heads, start : start + span.length].transpose(1, 2)
+            return (part,) * self._shape.layers
+        start = span.runs[0].start
+        return self._pool.arena[:, :heads, start : start + span.length].transpose(2, 3).unbind(0)
+
+    def values(self, span: Span, low: int, high: int) -> tuple[Tensor, ...]:
+        """Give for each layer the values `low` up to `high` of a span: [KV heads, high - low, head dim]."""
+        heads = self._shape.kv_heads
+        if span.is_gathered:
+            start = self._starts[span]
+            return (self._scratch[heads:, start + low : start + high],) * self._shape.layers
+        start = span.runs[0].start
+        return self._pool.arena[:, heads:, start + low : start + high].unbind(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +226,7 @@ class _Binder:
 
     shape: Shape
     arena: Tensor
+    tokens: int
     gathers: _Gathers
     queries: Tensor
     scores: Tensor
@@ -223,7 +237,7 @@ class _Binder:
         low, rows = self._rows(segment)
         columns = slice(segment.span.column, segment.span.column + segment.span.length)
         heads = self.shape.kv_heads
-        keys = tuple(view[:heads].transpose(1, 2) for view in self.gathers.views(segment.span))
+        keys = self.gathers.keys(segment.span)
         queries = self.queries[:, low : low + max(rows, LEAST_ROWS)]
         place = self.scores[:, low : low + rows, columns]
         if rows >= LEAST_ROWS:
@@ -233,16 +247,18 @@ class _Binder:
     def summings(self, segment: Segment) -> list[_Summing]:
         """Bind a segment's products of chances and values, block by block."""
         low, rows = self._rows(segment)
-        views = self.gathers.views(segment.span)
         found: list[_Summing] = []
         for start in range(0, segment.span.length, BLOCK):
             end = min(start + BLOCK, segment.span.length)
             column = segment.span.column + start
             chances = self.scores[:, low : low + max(rows, LEAST_ROWS), column : column + end - start]
-            values = tuple(view[self.shape.kv_heads :, start:end] for view in views)
+            values = self.gathers.values(segment.span, start, end)
             found.append(_Summing(chances, values, self.result[:, low : low + rows], rows))
         return found
 
     def _rows(self, segment: Segment) -> tuple[int, int]:
+        """Give the first row and the number of rows; all there are, spare ones too, where all tokens are meant."""
         groups = self.shape.groups
+        if segment.last - segment.first == self.tokens:
+            return 0, self.queries.shape[1]  # whole tensors are faster than most of them
         return segment.first * groups, (segment.last - segment.first) * groups

@@ -75,8 +75,7 @@ class LlamaNetwork:
             if not layout.outputs:
                 return [torch.empty(0, self.shape.vocabulary) for _ in pieces]
             x = x[torch.tensor(layout.outputs, device=device)]
-            x = rms_norm(x, x.shape[1:], self._weights.norm, self.shape.epsilon)
-            logits = self._weights.head(x).float().cpu()
+            logits = self._weights.head(self._weights.norm(x)).float().cpu()
         return list(torch.split(logits, list(layout.counts)))
 
     def _layer(
@@ -84,14 +83,13 @@ class LlamaNetwork:
     ) -> None:
         """Add one layer to [tokens, hidden] in place."""
         shape = self.shape
-        size = x.shape[1:]
-        mixed = layer.mix(rms_norm(x, size, layer.norm, shape.epsilon))
+        mixed = layer.mix(layer.norm(x))
         vectors = torch.unflatten(mixed[:, : shape.turned], 1, (-1, shape.head_dim))
         if layer.turned_norm is not None:
             vectors.copy_(rms_norm(vectors, (shape.head_dim,), None, shape.epsilon).mul_(layer.turned_norm))
         turn(vectors, angles)
         x.add_(layer.out(attention(number, mixed)))
-        both = layer.gate_up(rms_norm(x, size, layer.after_norm, shape.epsilon))
+        both = layer.gate_up(layer.after_norm(x))
         inner = shape.intermediate
         x.add_(layer.down(silu(both[:, :inner]).mul_(both[:, inner:])))
 

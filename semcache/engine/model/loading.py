@@ -21,14 +21,14 @@ from torch import Tensor
 from semcache.engine.fingerprint import fingerprint
 from semcache.engine.forward import Exactness, Network
 from semcache.engine.model.exactness import keeps_bits, rows_stand_alone
-from semcache.engine.model.linear import LEAST_ROWS, Linear, LinearMaker, Plain, packed, row_int8
+from semcache.engine.model.linear import LEAST_ROWS, Linear, Plain, packed, row_int8
 from semcache.engine.model.llama import LlamaNetwork
 from semcache.engine.model.pool import KvPool
 from semcache.engine.model.rotary import angles
 from semcache.engine.model.selfcheck import compare, reference
 from semcache.engine.model.shape import read_shape
 from semcache.engine.model.source import Source, find_source
-from semcache.engine.model.weights import in_rows, take_weights
+from semcache.engine.model.weights import Recipe, in_rows, take_weights
 from semcache.engine.vocabulary import Vocabulary, read_vocabulary
 from semcache.errors import EngineError
 
@@ -159,7 +159,7 @@ def build(model: Any, settings: Settings, stage: Stage = lambda _: None) -> tupl
     device = model.device
     turns = angles(model.model.rotary_emb, min(shape.context, slots), shape.head_dim).to(device)
     stage("arranging the weights")
-    weights = take_weights(model, shape, _maker(precision, device, settings.mode))
+    weights = take_weights(model, shape, _recipe(precision, device, settings.mode))
     network = LlamaNetwork(shape, weights, turns, KvPool(shape, slots, dtype, device), Exactness())
     stage("comparing with transformers")
     compare(network, expected, precision)
@@ -200,19 +200,20 @@ def _resolve(precision: Precision, device: torch.device) -> Precision:
     return Precision.BF16 if device.type == "cuda" else Precision.FP32
 
 
-def _maker(precision: Precision, device: torch.device, mode: Mode) -> LinearMaker:
+def _recipe(precision: Precision, device: torch.device, mode: Mode) -> Recipe:
     if precision is Precision.INT8:
         if device.type != "cpu":
             raise EngineError("int8 is for the CPU; a GPU computes in bf16 or fp32")
-        return _int8
+        return Recipe(_int8, is_folded=True)
     if precision is Precision.FP32 and device.type == "cpu":
-        return packed
+        return Recipe(packed, is_folded=True)
     least = LEAST_ROWS if mode is Mode.EXACT else 1
 
     def plain(weight: Tensor, bias: Tensor | None) -> Linear:
         return Plain(weight, bias, least)
 
-    return plain
+    # In bf16 a folded weight would be rounded once more, and a GPU has the whole norm as one kernel.
+    return Recipe(plain, is_folded=False)
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Linear:

@@ -5,8 +5,10 @@ Knows shapes and copies; who owns a slot is the allocator's affair.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy
 import torch
 from torch import Tensor
 
@@ -28,7 +30,7 @@ class KvPool:
         self._heads = shape.kv_heads
         self.slots = slots
         size = (shape.layers, 2 * shape.kv_heads, slots + ZERO_SLOTS, shape.head_dim)
-        self.arena = torch.zeros(size, dtype=dtype, device=device)
+        self.arena = _zeros(size, dtype, device)
         self.bytes_per_slot = 2 * shape.layers * shape.kv_heads * shape.head_dim * dtype.itemsize
 
     def clear(self, runs: Sequence[Run]) -> None:
@@ -58,3 +60,20 @@ class KvPool:
 
     def _split(self, run: Run) -> Tensor:
         return torch.unflatten(self._view(run), 1, (2, self._heads)).transpose(0, 1)
+
+
+_ALIGNMENT = 64
+
+
+def _zeros(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Give zeros; on the CPU untouched pages of the operating system, which `torch.zeros` would all write to.
+
+    Raises:
+        MemoryError: more than the machine can ever have.
+    """
+    if device.type != "cpu":
+        return torch.zeros(size, dtype=dtype, device=device)
+    count = math.prod(size) * dtype.itemsize
+    raw = numpy.zeros(count + _ALIGNMENT, dtype=numpy.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return torch.from_numpy(raw[start : start + count]).view(dtype).view(size)

@@ -5,6 +5,7 @@ The module is emptied while this goes on, so that at most one layer's weights ex
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,19 +13,24 @@ import torch
 from torch import Tensor
 
 from semcache.engine.model.linear import InRows, Linear, LinearMaker
+from semcache.engine.model.norm import Norm, split_norm
 from semcache.engine.model.rotary import paired
 from semcache.engine.model.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """One decoder layer. `turned_norm` [heads + KV heads, head dim] is there for models that norm queries and keys."""
+    """One decoder layer.
 
-    norm: Tensor
+    `mix` gives queries, keys and values side by side; the softmax's scale is part of the queries.
+    `turned_norm` [heads + KV heads, head dim] is there for models that norm queries and keys.
+    """
+
+    norm: Norm
     mix: Linear
     turned_norm: Tensor | None
     out: Linear
-    after_norm: Tensor
+    after_norm: Norm
     gate_up: Linear
     down: Linear
 
@@ -35,8 +41,16 @@ class Weights:
 
     table: Tensor
     layers: tuple[LayerWeights, ...]
-    norm: Tensor
+    norm: Norm
     head: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How weights are kept: who makes the products, and whether norms' weights move into them."""
+
+    make: LinearMaker
+    is_folded: bool
 
 
 def in_rows(weights: Weights, count: int) -> Weights:
@@ -55,55 +69,76 @@ def in_rows(weights: Weights, count: int) -> Weights:
 
 
 @torch.inference_mode()
-def take_weights(model: Any, shape: Shape, make: LinearMaker) -> Weights:
+def take_weights(model: Any, shape: Shape, recipe: Recipe) -> Weights:
     """Take a causal model's weights over; the model is empty afterwards."""
     decoder = model.model
-    table = decoder.embed_tokens.weight.detach()
-    head_weight = model.lm_head.weight.detach()
-    head = make(head_weight, _bias(model.lm_head))
-    norm = decoder.norm.weight.detach()
+    # A copy: a view would keep the whole checkpoint file mapped.
+    table = decoder.embed_tokens.weight.detach().clone()
+    norm, columns = split_norm(decoder.norm.weight.detach(), shape.epsilon, is_folded=recipe.is_folded)
+    head = recipe.make(_scaled(_weight(model.lm_head), columns), _bias(model.lm_head))
     _empty(model.lm_head)
     layers: list[LayerWeights] = []
     for module in decoder.layers:
-        layers.append(_layer(module, shape, make))
+        layers.append(_layer(module, shape, recipe))
         _empty(module)
     _empty(model)
     return Weights(table=table, layers=tuple(layers), norm=norm, head=head)
 
 
-def _layer(module: Any, shape: Shape, make: LinearMaker) -> LayerWeights:
+def _layer(module: Any, shape: Shape, recipe: Recipe) -> LayerWeights:
     attention, mlp = module.self_attn, module.mlp
-    query_norm = getattr(attention, "q_norm", None)
-    # The softmax's scale goes into the queries once, and for all.
-    scale = shape.head_dim**-0.5
-    query_scale = 1.0 if query_norm is not None else scale
-    dim = shape.head_dim
-
-    def mixed(read: Any) -> Tensor:
-        query, key, value = read(attention.q_proj), read(attention.k_proj), read(attention.v_proj)
-        return torch.cat([paired(query, dim) * query_scale, paired(key, dim), value])
-
-    has_bias = attention.q_proj.bias is not None
-    turned_norm = None
-    if query_norm is not None:
-        turned_norm = torch.cat(
-            [
-                (paired(query_norm.weight, dim) * scale).expand(shape.heads, -1),
-                paired(attention.k_norm.weight, dim).expand(shape.kv_heads, -1),
-            ]
-        ).detach()
+    norm, columns = _norm(module.input_layernorm, shape, recipe)
+    after_norm, after_columns = _norm(module.post_attention_layernorm, shape, recipe)
     return LayerWeights(
-        norm=module.input_layernorm.weight.detach(),
-        mix=make(mixed(_weight), mixed(_bias) if has_bias else None),
-        turned_norm=turned_norm,
-        out=make(_weight(attention.o_proj), _bias(attention.o_proj)),
-        after_norm=module.post_attention_layernorm.weight.detach(),
-        gate_up=make(
-            torch.cat([_weight(mlp.gate_proj), _weight(mlp.up_proj)]),
+        norm=norm,
+        mix=recipe.make(
+            _scaled(_mixed(attention, shape, "weight"), columns),
+            None if attention.q_proj.bias is None else _mixed(attention, shape, "bias"),
+        ),
+        turned_norm=_turned_norm(attention, shape),
+        out=recipe.make(_weight(attention.o_proj), _bias(attention.o_proj)),
+        after_norm=after_norm,
+        gate_up=recipe.make(
+            _scaled(torch.cat([_weight(mlp.gate_proj), _weight(mlp.up_proj)]), after_columns),
             None if mlp.gate_proj.bias is None else torch.cat([mlp.gate_proj.bias, mlp.up_proj.bias]),
         ),
-        down=make(_weight(mlp.down_proj), _bias(mlp.down_proj)),
+        down=recipe.make(_weight(mlp.down_proj), _bias(mlp.down_proj)),
     )
+
+
+def _mixed(attention: Any, shape: Shape, name: str) -> Tensor:
+    """Put queries', keys' and values' rows of weights or biases together."""
+    query, key, value = (
+        getattr(part, name).detach() for part in (attention.q_proj, attention.k_proj, attention.v_proj)
+    )
+    dim = shape.head_dim
+    scale = 1.0 if _has_turned_norm(attention) else _softmax_scale(shape)
+    return torch.cat([paired(query, dim) * scale, paired(key, dim), value])
+
+
+def _turned_norm(attention: Any, shape: Shape) -> Tensor | None:
+    if not _has_turned_norm(attention):
+        return None
+    query = paired(attention.q_norm.weight.detach(), shape.head_dim) * _softmax_scale(shape)
+    key = paired(attention.k_norm.weight.detach(), shape.head_dim)
+    return torch.cat([query.expand(shape.heads, -1), key.expand(shape.kv_heads, -1)])
+
+
+def _has_turned_norm(attention: Any) -> bool:
+    return getattr(attention, "q_norm", None) is not None
+
+
+def _softmax_scale(shape: Shape) -> float:
+    """Give what scores are multiplied by; it goes into the queries once and for all."""
+    return 1 / math.sqrt(shape.head_dim)
+
+
+def _norm(module: Any, shape: Shape, recipe: Recipe) -> tuple[Norm, Tensor | None]:
+    return split_norm(module.weight.detach(), shape.epsilon, is_folded=recipe.is_folded)
+
+
+def _scaled(weight: Tensor, columns: Tensor | None) -> Tensor:
+    return weight if columns is None else weight * columns
 
 
 def _weight(module: Any) -> Tensor:
@@ -112,7 +147,7 @@ def _weight(module: Any) -> Tensor:
 
 
 def _bias(module: Any) -> Tensor | None:
-    return None if module.bias is None else module.bias.detach()
+    return None if module.bias is None else module.bias.detach().clone()
 
 
 def _empty(module: Any) -> None:
