@@ -78,25 +78,36 @@ def load_engine(options: EngineOptions, stage: Callable[[str], None]) -> Engine:
     """Import torch, load the model and start its runner.
 
     Raises:
-        EngineError: the model cannot be loaded.
+        EngineError: the model cannot be loaded, or tenants' floors promise more than its memory.
     """
     if not (options.model / "config.json").is_file():
         raise EngineError(f"cannot load the model in {options.model}: it has no config.json")
     stage("importing torch")
     # Here and not above, so that the socket listens seconds earlier.
+    from semcache.engine.constrain import Forms  # noqa: PLC0415 - heavy
     from semcache.engine.model.loading import Settings, load_model  # noqa: PLC0415 - heavy
+    from semcache.engine.prefix.shares import Share, Shares  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.planning import Limits  # noqa: PLC0415 - heavy
+    from semcache.engine.scheduling.pool import Keeping  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.runner import PagedRunner  # noqa: PLC0415 - heavy
 
     settings = Settings(threads=options.threads, max_context=options.max_context)
     model = load_model(options.model, settings, stage)
+    tenants = {limit.tenant: Share(limit.floor, limit.ceiling) for limit in options.limits}
+    runner = PagedRunner(
+        model,
+        limits=Limits(active=options.max_active),
+        keeping=Keeping(shares=Shares(model.network.slots, tenants=tenants) if tenants else None),
+        max_queue=options.max_queue,
+    )
     return Engine(
         template=ChatTemplate(model.tokenizer),
-        runner=PagedRunner(model, limits=Limits(active=options.max_active), max_queue=options.max_queue),
+        runner=runner,
         context=model.context,
         vocabulary_size=model.vocabulary_size,
         fingerprint=model.fingerprint,
         defaults=Defaults(temperature=options.temperature, max_tokens=options.max_tokens),
+        forms=Forms(model.tokenizer, model.vocabulary_size, model.ends),
     )
 
 
