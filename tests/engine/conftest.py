@@ -18,10 +18,9 @@ from hypothesis import settings
 
 from semcache.engine.hosting import EngineHost, Load
 from semcache.engine.listening import port_listener
-from semcache.engine.network import LoadedModel
-from semcache.engine.runner import RoundRobinRunner
+from semcache.engine.model.loading import LoadedModel
 from semcache.engine.server import create_app
-from tests.engine.tiny import engine_of, tiny_model
+from tests.engine.tiny import engine_of, runner_of, tiny_model
 
 # Examples are timed by the wall clock, which a busy machine disturbs.
 settings.register_profile("engine", deadline=None)
@@ -115,7 +114,7 @@ def served_model(
     model: LoadedModel, *, max_active: int = 8, max_queue: int = 64, **limits: int
 ) -> Iterator[Served]:
     def load(stage: Callable[[str], None]):
-        runner = RoundRobinRunner(model, max_active=max_active, max_queue=max_queue)
+        runner = runner_of(model, max_active=max_active, max_queue=max_queue)
         return engine_of(model, runner, temperature=1.0)
 
     with served(load, **limits) as found:

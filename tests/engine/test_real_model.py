@@ -13,20 +13,20 @@ from transformers import AutoModelForCausalLM
 
 from semcache.engine.chat import ChatTemplate
 from semcache.engine.generation import Delta, Finished, FinishReason
-from semcache.engine.network import LoadedModel, load_model
-from semcache.engine.runner import RoundRobinRunner
+from semcache.engine.model.loading import LoadedModel, Settings, load_model
+from semcache.engine.scheduling.runner import PagedRunner
 from semcache.engine.schema import parse_chat
 from tests.engine.tiny import Inbox, ask
 
 
 @pytest.fixture(scope="module")
 def smol(real_folder: Path) -> LoadedModel:
-    return load_model(real_folder, threads=1, max_context=None, stage=lambda _: None)
+    return load_model(real_folder, Settings(kv_bytes=400 << 20), lambda _: None)
 
 
 @pytest.fixture(scope="module")
-def runner(smol: LoadedModel) -> Iterator[RoundRobinRunner]:
-    found = RoundRobinRunner(smol)
+def runner(smol: LoadedModel) -> Iterator[PagedRunner]:
+    found = PagedRunner(smol, checks=True)
     yield found
     found.close()
 
@@ -45,7 +45,7 @@ QUESTIONS = [
 
 
 def test_greedy_tokens_are_those_of_transformers_generate(
-    smol: LoadedModel, runner: RoundRobinRunner, real_folder: Path
+    smol: LoadedModel, runner: PagedRunner, real_folder: Path
 ) -> None:
     network: Any = AutoModelForCausalLM.from_pretrained(real_folder, dtype=torch.float32).eval()
     inboxes = []
@@ -63,7 +63,7 @@ def test_greedy_tokens_are_those_of_transformers_generate(
         assert said == [smol.vocabulary.name_bytes(token) for token in new if token not in smol.ends]
 
 
-def test_it_answers_a_question_and_stops_by_itself(smol: LoadedModel, runner: RoundRobinRunner) -> None:
+def test_it_answers_a_question_and_stops_by_itself(smol: LoadedModel, runner: PagedRunner) -> None:
     inbox = Inbox()
     runner.submit(ask(prompt(smol, QUESTIONS[0]), max_tokens=40), inbox)
     events = inbox.all()

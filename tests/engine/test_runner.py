@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
+from semcache.engine.forward import Piece
 from semcache.engine.generation import (
     Delta,
     Done,
@@ -18,22 +19,22 @@ from semcache.engine.generation import (
     GenerationRequest,
     Sampling,
 )
-from semcache.engine.network import LoadedModel
-from semcache.engine.runner import RoundRobinRunner
+from semcache.engine.model.loading import LoadedModel
+from semcache.engine.scheduling.runner import PagedRunner
 from semcache.errors import EngineError, RequestError
 from tests.engine.conftest import eventually
-from tests.engine.tiny import Inbox, ask, scripted_model, tiny_llama, tiny_model
+from tests.engine.tiny import Inbox, ask, runner_of, scripted_model, tiny_llama, tiny_model
 
-Start = Callable[..., RoundRobinRunner]
+Start = Callable[..., PagedRunner]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Runners that end with the test."""
-    runners: list[RoundRobinRunner] = []
+    runners: list[PagedRunner] = []
 
-    def begin(model: LoadedModel, **limits: int) -> RoundRobinRunner:
-        runners.append(RoundRobinRunner(model, **limits))
+    def begin(model: LoadedModel, **limits: int) -> PagedRunner:
+        runners.append(runner_of(model, **limits))
         return runners[-1]
 
     yield begin
@@ -41,7 +42,7 @@ def start() -> Iterator[Start]:
         runner.close()
 
 
-def run(runner: RoundRobinRunner, request: GenerationRequest) -> list[Event]:
+def run(runner: PagedRunner, request: GenerationRequest) -> list[Event]:
     inbox = Inbox()
     runner.submit(request, inbox)
     return inbox.all()
@@ -49,6 +50,12 @@ def run(runner: RoundRobinRunner, request: GenerationRequest) -> list[Event]:
 
 def text(events: list[Event], index: int = 0) -> str:
     return "".join(event.text for event in events if isinstance(event, Delta) and event.index == index)
+
+
+def account(events: list[Event]) -> tuple[int, int]:
+    done = events[-1]
+    assert isinstance(done, Done)
+    return done.prompt_tokens, done.completion_tokens
 
 
 def finish(events: list[Event], index: int = 0) -> FinishReason:
@@ -73,20 +80,20 @@ def test_greedy_tokens_are_those_of_transformers_generate(start: Start, prompt: 
     events = run(start(model, chunk=48), ask(prompt, max_tokens=24, logprobs=0))
     spoken = [model.vocabulary.name_bytes(token) for token in expected if token not in model.ends]
     assert tokens(events) == spoken
-    assert events[-1] == Done(len(prompt), len(expected))
+    assert account(events) == (len(prompt), len(expected))
 
 
 def test_a_text_ends_at_its_end_token(start: Start) -> None:
     events = run(start(scripted_model("Hi there")), ask(max_tokens=50))
     assert text(events) == "Hi there"
     assert finish(events) is FinishReason.STOP
-    assert events[-1] == Done(prompt_tokens=3, completion_tokens=9)
+    assert account(events) == (3, 9)
 
 
 def test_a_text_is_cut_at_max_tokens(start: Start) -> None:
     events = run(start(scripted_model("Hi there")), ask(max_tokens=4))
     assert (text(events), finish(events)) == ("Hi t", FinishReason.LENGTH)
-    assert events[-1] == Done(3, 4)
+    assert account(events) == (3, 4)
 
 
 def test_a_text_is_cut_where_the_context_ends(start: Start) -> None:
@@ -98,7 +105,7 @@ def test_a_stop_string_is_found_across_tokens_and_never_shown(start: Start) -> N
     events = run(start(scripted_model("one\n\ntwo")), ask(max_tokens=50, stop=("\n\n",), logprobs=0))
     assert (text(events), finish(events)) == ("one", FinishReason.STOP)
     assert b"".join(tokens(events)) == b"one"
-    assert events[-1] == Done(3, 5)
+    assert account(events) == (3, 5)
 
 
 def test_what_was_held_back_for_a_stop_comes_at_the_end(start: Start) -> None:
@@ -314,8 +321,13 @@ def test_a_fault_fails_its_own_request_only(start: Start, fault: Exception) -> N
 
 def test_logits_that_are_no_numbers_fail_the_request(start: Start) -> None:
     model = scripted_model("abc")
-    feed = model.network.feed
-    model.network.feed = lambda state, ids: feed(state, ids) * (float("nan") if len(state) > 4 else 1.0)
+    forward = model.network.forward
+
+    def spoiled(pieces: list[Piece]) -> list[torch.Tensor]:
+        worth = [float("nan") if piece.position > 3 else 1.0 for piece in pieces]
+        return [rows * factor for rows, factor in zip(forward(pieces), worth, strict=True)]
+
+    model.network.forward = spoiled
     runner = start(model)
     failed = run(runner, ask())[-1]
     assert isinstance(failed, Failed)

@@ -37,7 +37,9 @@ def test_a_stream_says_the_same_as_the_whole_and_reports_usage_last() -> None:
     assert not any("\ufffd" in text for text in texts)
     assert "😀" in texts
     assert chunks[-1].choices == []
-    assert chunks[-1].usage == whole.usage
+    told, usage = chunks[-1].usage, whole.usage
+    assert (told.prompt_tokens, told.completion_tokens) == (usage.prompt_tokens, usage.completion_tokens)
+    assert told.prompt_tokens_details.cached_tokens == usage.prompt_tokens - 1  # the first one computed them
     assert [chunk.choices[0].finish_reason for chunk in chunks[:-1]][-1] == "stop"
 
 

@@ -11,8 +11,12 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from semcache.engine.chat import ChatTemplate
+from semcache.engine.forward import Exactness, Piece
 from semcache.engine.generation import Done, Event, Failed, GenerationRequest, Runner, Sampling
-from semcache.engine.network import LoadedModel, assemble
+from semcache.engine.model.loading import LoadedModel, Settings, assemble
+from semcache.engine.runs import Run
+from semcache.engine.scheduling.planning import Limits
+from semcache.engine.scheduling.runner import PagedRunner
 from semcache.engine.service import Defaults, Engine
 from semcache.engine.vocabulary import read_vocabulary
 
@@ -62,40 +66,62 @@ def tiny_llama(seed: int = 0, context: int = 256) -> LlamaForCausalLM:
     return LlamaForCausalLM(config).eval()
 
 
-def tiny_model(seed: int = 0, context: int = 256) -> LoadedModel:
-    return assemble(tiny_llama(seed, context), tiny_tokenizer(), max_context=None, identity="fp_tiny")
+def tiny_model(seed: int = 0, context: int = 256, slots: int = 2048) -> LoadedModel:
+    llama = tiny_llama(seed, context)
+    config = llama.config
+    slot_bytes = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * 4
+    return assemble(llama, tiny_tokenizer(), Settings(kv_bytes=slots * slot_bytes), "fp_tiny")
 
 
 class ScriptedNetwork:
-    """Says `script` byte for byte after any prompt, then ends; `before` runs ahead of each pass.
+    """Says `script` byte for byte after any prompt, then ends; `before` runs ahead of each sequence's part.
 
-    Its state is the list of tokens it was fed, so that tests can see what was asked of it.
+    A slot holds its token, so what a sequence was fed is read from its slots, and tests see it.
     """
+
+    exactness = Exactness()
+    bytes_per_slot = 1
 
     def __init__(
         self,
         script: bytes,
         tokenizer: PreTrainedTokenizerFast,
         before: Callable[[list[int]], None] = lambda _: None,
+        slots: int = 4096,
     ) -> None:
         vocabulary = read_vocabulary(tokenizer.backend_tokenizer)
         of_byte = {piece: token for token, piece in enumerate(vocabulary.pieces) if len(piece) == 1}
         self.answer = [of_byte[bytes((byte,))] for byte in script] + [tokenizer.eos_token_id]
+        self.slots = slots
         self._size = len(tokenizer)
         self._before = before
+        self._tokens = [-1] * slots
 
-    def begin(self) -> list[int]:
-        return []
+    def forward(self, pieces: Sequence[Piece]) -> list[torch.Tensor]:
+        return [self._feed(piece) for piece in pieces]
 
-    def fork(self, state: list[int]) -> list[int]:
-        return list(state)
+    def clear(self, runs: Sequence[Run]) -> None:
+        pass
 
-    def feed(self, state: list[int], tokens: Sequence[int]) -> torch.Tensor:
+    def read(self, run: Run) -> torch.Tensor:
+        raise NotImplementedError
+
+    def write(self, run: Run, values: torch.Tensor) -> None:
+        raise NotImplementedError
+
+    def _feed(self, piece: Piece) -> torch.Tensor:
+        slots = [slot for run in piece.runs for slot in range(run.start, run.end)]
+        state = [self._tokens[slot] for slot in slots[: piece.position]]
         self._before(state)
-        state.extend(tokens)
-        logits = torch.zeros(self._size)
-        logits[self._next(state)] = 100.0
-        return logits
+        for slot, token in zip(slots[piece.position :], piece.tokens, strict=True):
+            self._tokens[slot] = token
+        rows = []
+        for token in piece.tokens:
+            state.append(token)
+            logits = torch.zeros(self._size)
+            logits[self._next(state)] = 100.0
+            rows.append(logits)
+        return torch.stack(rows[len(rows) - piece.logits :])
 
     def _next(self, state: list[int]) -> int:
         """The longest tail of the state that begins the answer tells how much was said."""
@@ -117,6 +143,14 @@ def scripted_model(script: str | bytes, context: int = 256, **kwargs: Any) -> Lo
         vocabulary_size=len(tokenizer),
         fingerprint="fp_script",
     )
+
+
+def runner_of(
+    model: LoadedModel, *, max_active: int = 8, chunk: int = 128, max_queue: int = 64
+) -> PagedRunner:
+    """A runner that compares its books whenever it falls idle."""
+    limits = Limits(active=max_active, chunk=chunk, budget=chunk)
+    return PagedRunner(model, limits=limits, max_queue=max_queue, checks=True)
 
 
 def engine_of(model: LoadedModel, runner: Runner, temperature: float = 1.0, max_tokens: int = 64) -> Engine:

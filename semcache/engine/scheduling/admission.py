@@ -15,6 +15,7 @@ from semcache.engine.scheduling.pool import Pool
 from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.roster import Roster
 from semcache.engine.scheduling.sequence import Sequence, to_bytes
+from semcache.engine.scheduling.slots import Slots
 from semcache.errors import EngineError
 
 
@@ -26,6 +27,7 @@ class Admission:
         users: WaitingQueue,
         background: WaitingQueue,
         pool: Pool,
+        slots: Slots,
         roster: Roster,
         clock: Callable[[], float],
         *,
@@ -36,6 +38,7 @@ class Admission:
         self._users = users
         self._background = background
         self._pool = pool
+        self._slots = slots
         self._roster = roster
         self._clock = clock
         self._active = limits.active
@@ -83,11 +86,11 @@ class Admission:
             if queue.take(job):
                 self._roster.fail(self._generation(job), EngineError(refusal))
             return True
-        if self._blocked == (job, self._pool.room):
+        if self._blocked == (job, self._slots.room):
             return False
         sequence = self._sequence(job)
         if not self._enter(sequence):
-            self._blocked = (job, self._pool.room)
+            self._blocked = (job, self._slots.room)
             return False
         if not queue.take(job):  # cancelled in this very moment
             self._pool.discard(sequence)
@@ -103,7 +106,7 @@ class Admission:
         self._pool.look_up(sequence)
         needed = sequence.pending + self._margin
         needed += sum(one.pending + self._margin for one in self._roster.running)
-        if self._roster.running and needed > self._pool.room:
+        if self._roster.running and needed > self._slots.room:
             self._pool.discard(sequence)
             return False
         sequence.generation.job.matched(began, self._clock())
@@ -117,9 +120,9 @@ class Admission:
             return "the prompt is empty"
         if length + min(job.request.max_tokens, 1) > self._context:
             return f"the prompt of {length} tokens leaves no room in the context of {self._context}"
-        if length > self._pool.capacity:
+        if length > self._slots.capacity:
             return (
-                f"the prompt of {length} tokens is longer than the engine's memory of {self._pool.capacity}"
+                f"the prompt of {length} tokens is longer than the engine's memory of {self._slots.capacity}"
             )
         return None
 

@@ -16,12 +16,22 @@ _log = logging.getLogger(__name__)
 
 
 class Job:
-    """The ticket of one request. Moments are seconds of the runner's clock; 0 until they come."""
+    """The ticket of one request. Moments are seconds of the runner's clock; 0 until they come.
+
+    `is_own` marks what the engine asked of itself.
+    """
 
     def __init__(
-        self, request: GenerationRequest, sink: Sink, submitted: float, on_cancel: Callable[[Job], object]
+        self,
+        request: GenerationRequest,
+        sink: Sink,
+        submitted: float,
+        on_cancel: Callable[[Job], object],
+        *,
+        is_own: bool = False,
     ) -> None:
         self.request = request
+        self.is_own = is_own
         self._sink = sink
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()

@@ -1,61 +1,64 @@
-"""The slots of sequences: found in the tree, taken from the allocator, handed to the tree, given back.
+"""The slots of sequences: found in the tree, taken for what is computed, handed to the tree, given back.
 
-Every slot is free, the tree's, or private to a sequence (`running`), at any time. Knows nothing
-of when a sequence runs.
+Knows nothing of when a sequence runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Row
+from dataclasses import dataclass, field
 
 from semcache.engine.forward import Network
-from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.layers import owner_at
 from semcache.engine.prefix.handles import Handle
+from semcache.engine.prefix.rules import EvictionRules
+from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.tree import PrefixTree
-from semcache.engine.runs import Run, cut, total
+from semcache.engine.runs import cut
 from semcache.engine.scheduling.sequence import Sequence
+from semcache.engine.scheduling.slots import Slots
 from semcache.engine.scheduling.tail import Lease
-from semcache.errors import EngineError
 
 AHEAD = 512
 """Slots of a prompt that are taken at once, so that they become one run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What is kept, and for whom.
+
+    `rules` say which prefix goes first, `shares` who may fill how much of the pool (None: no
+    limits). What was computed ahead of any request is kept for `warm_seconds`, unless nothing
+    else is left.
+    """
+
+    rules: EvictionRules = field(default_factory=EvictionRules)
+    shares: Shares | None = None
+    warm_seconds: float = 600.0
+
+
 class Pool:
-    """Moves slots between the allocator, the tree and sequences. `step` is how far answers grow ahead."""
+    """Moves slots between their source, the tree and sequences. Answers' places grow by `step` slots."""
 
     def __init__(
         self,
         network: Network,
-        allocator: RunAllocator,
+        slots: Slots,
         tree: PrefixTree,
         clock: Callable[[], float],
         *,
         step: int,
+        warm: Callable[[int], None],
     ) -> None:
         self._network = network
-        self._allocator = allocator
+        self._slots = slots
         self._tree = tree
         self._clock = clock
         self._step = step
+        self._warm = warm
         self._grid = network.exactness.grid
         self._shares_generated = network.exactness.shares_generated
-
-    @property
-    def capacity(self) -> int:
-        """Count all slots."""
-        return self._allocator.capacity
-
-    @property
-    def room(self) -> int:
-        """Count the slots that can be had: free ones, and those of the tree that nobody holds."""
-        return self._allocator.free + self._tree.evictable
-
-    @property
-    def running(self) -> int:
-        """Count the slots that sequences hold for themselves."""
-        return self._allocator.used - self._tree.tokens
 
     def look_up(self, sequence: Sequence) -> int:
         """Find what is known of a sequence and go on behind it; gives the number of tokens gained.
@@ -68,7 +71,7 @@ class Pool:
             return 0
         gained = hold.length - sequence.computed
         surplus = sequence.tail.cut_first(min(hold.length - sequence.base, sequence.tail.capacity))
-        self._allocator.give(surplus)
+        self._slots.give(surplus)
         self._put_down(sequence)
         sequence.held(hold)
         sequence.computed = hold.length
@@ -88,7 +91,7 @@ class Pool:
 
     def lease(self, stem: Sequence, holders: int) -> Lease | None:
         """Turn the private part of a prompt into something that all its choices read."""
-        self._allocator.give(stem.tail.cut_behind(stem.in_use))
+        self._slots.give(stem.tail.cut_behind(stem.in_use))
         if not stem.tail.capacity:
             return None
         return Lease(stem.tail.cut_first(stem.tail.capacity), holders)
@@ -101,9 +104,9 @@ class Pool:
         end = sequence.tail.end
         near = end if end is not None else _end(sequence)
         ahead = self._step if sequence.answer is not None else min(AHEAD, sequence.pending)
-        if ahead > missing and ahead <= self.room:
+        if ahead > missing and ahead <= self._slots.room:
             missing = ahead  # many at once, so that they lie side by side
-        taken = self._take(missing, near)
+        taken = self._slots.take(missing, near, sequence.generation.job.tenant)
         if taken is None:
             return False
         sequence.tail.grow(taken)
@@ -111,11 +114,11 @@ class Pool:
 
     def trim(self, sequences: Row[Sequence]) -> bool:
         """Take back what sequences hold ahead of the next pass; False when there was nothing."""
-        before = self._allocator.free
+        before = self._slots.free
         for sequence in sequences:
             needed = sequence.in_use + sequence.planned
-            self._allocator.give(sequence.tail.cut_behind(min(needed, sequence.tail.capacity)))
-        return self._allocator.free > before
+            self._slots.give(sequence.tail.cut_behind(min(needed, sequence.tail.capacity)))
+        return self._slots.free > before
 
     def share(self, sequence: Sequence) -> None:
         """Hand computed tokens to the tree, as far as they may be shared."""
@@ -123,11 +126,14 @@ class Pool:
         hold = sequence.hold
         if hold is None or sequence.lease is not None or end <= hold.length:
             return
+        tenant = owner_at(sequence.layers, end - 1).tenant
+        if not self._slots.may_keep(end - hold.length, tenant):
+            return
         runs = sequence.tail.first(end - hold.length)
         tokens = bytes(sequence.data[: 4 * end])
         inserted = self._tree.insert(hold, tokens, sequence.layers, runs, self._clock())
         sequence.tail.cut_first(end - hold.length)
-        self._allocator.give(inserted.duplicates)
+        self._slots.give(inserted.duplicates)
         sequence.held(inserted.handle)
 
     def leave(self, sequence: Sequence) -> None:
@@ -146,11 +152,10 @@ class Pool:
         base = sequence.base
         self._network.clear(cut(sequence.tail.runs, start - base, end - base))
 
-    def evict_all(self) -> int:
-        """Empty the tree of all that nobody holds; gives the number of tokens."""
-        runs = self._tree.evict(self._tree.evictable, self._clock())
-        self._allocator.give(runs)
-        return total(runs)
+    def keep_warm(self, sequence: Sequence) -> None:
+        """Tell the tree that what a sequence computed is for those that will come."""
+        if sequence.hold is not None and sequence.hold.length:
+            self._warm(sequence.hold.node)
 
     def check_integrity(self, sequences: Row[Sequence]) -> None:
         """Compare the books with what sequences hold.
@@ -158,12 +163,8 @@ class Pool:
         Raises:
             EngineError: slots are lost or counted twice, or the tree contradicts itself.
         """
-        self._allocator.check_integrity()
-        self._tree.check_integrity()
         leases = {id(one.lease): one.lease.length for one in sequences if one.lease is not None}
-        private = sum(one.tail.capacity for one in sequences) + sum(leases.values())
-        if private != self.running:
-            raise EngineError("the engine's account of its slots is broken")
+        self._slots.check_integrity(sum(one.tail.capacity for one in sequences) + sum(leases.values()))
 
     def _find(self, sequence: Sequence, limit: int, *, counted: bool) -> Handle:
         match = self._tree.match(bytes(sequence.data[: 4 * limit]), sequence.layers)
@@ -171,13 +172,7 @@ class Pool:
         return self._tree.lock(match, length, self._clock(), counts=counted)
 
     def _unlock(self, hold: Handle) -> None:
-        self._allocator.give(self._tree.unlock(hold))
-
-    def _take(self, count: int, near: int | None) -> tuple[Run, ...] | None:
-        missing = count - self._allocator.free
-        if missing > 0:
-            self._allocator.give(self._tree.evict(missing, self._clock()))
-        return self._allocator.take(count, near)
+        self._slots.give(self._tree.unlock(hold))
 
     def _shareable(self, sequence: Sequence) -> int:
         """Give the position up to which the tree may have a sequence's tokens."""
@@ -187,7 +182,7 @@ class Pool:
         return end - end % self._grid
 
     def _empty(self, sequence: Sequence) -> None:
-        self._allocator.give(sequence.tail.cut_behind(0))
+        self._slots.give(sequence.tail.cut_behind(0))
         self._put_down(sequence)
         sequence.computed = sequence.planned = 0
 
@@ -199,7 +194,7 @@ class Pool:
         if lease is not None:
             lease.holders -= 1
             if lease.holders == 0:
-                self._allocator.give(lease.runs)
+                self._slots.give(lease.runs)
 
 
 def _end(sequence: Sequence) -> int | None:

@@ -35,3 +35,8 @@ class Model(Protocol):
     def vocabulary_size(self) -> int:
         """Give the width of a row of logits."""
         ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Name all that decides about the values of keys and logits."""
+        ...

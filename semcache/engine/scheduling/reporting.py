@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from semcache.engine.forward import Network
 from semcache.engine.layers import Owner
 from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.tree import PrefixTree
 from semcache.engine.prefix.view import short_name
-from semcache.engine.report import EngineReport, TenantShare, TopPrefix
+from semcache.engine.report import EngineReport, TopPrefix
 from semcache.engine.scheduling.counters import Counters
 
 
@@ -15,6 +18,7 @@ def report(
     network: Network,
     allocator: RunAllocator,
     tree: PrefixTree,
+    shares: Shares,
     counters: Counters,
     *,
     active: int,
@@ -47,8 +51,7 @@ def report(
         queued=queued,
         evictions=held.evictions,
         tenants=tuple(
-            TenantShare(short_name(Owner(tenant, b"")), tokens, 0, None)
-            for tenant, tokens in sorted(tree.held.items())
+            replace(share, tenant=short_name(Owner(share.tenant, b""))) for share in shares.report(tree.held)
         ),
     )
 

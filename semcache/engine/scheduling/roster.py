@@ -64,9 +64,11 @@ class Roster:
 
     def finish(self, sequence: Sequence, choices: int = 1) -> None:
         """End a choice (or several): what was computed stays in the tree, the rest of its slots is free."""
-        self.running.remove(sequence)
-        self._pool.leave(sequence)
         generation = sequence.generation
+        self.running.remove(sequence)
+        if generation.request.background and not generation.job.is_own:
+            self._pool.keep_warm(sequence)
+        self._pool.leave(sequence)
         generation.open -= choices
         if not generation.request.background:
             self.choices -= choices

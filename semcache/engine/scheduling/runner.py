@@ -16,14 +16,18 @@ from typing import TypeVar
 
 from semcache.engine.generation import Failed, GenerationRequest, RunnerStats, Sink
 from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.prefix.eviction import HybridPolicy
+from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.tree import PrefixTree
 from semcache.engine.report import EngineReport, TopPrefix, TreeNode
 from semcache.engine.scheduling.job import Job
 from semcache.engine.scheduling.planning import Limits
+from semcache.engine.scheduling.pool import Keeping
 from semcache.engine.scheduling.ports import Model
 from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.reporting import report, top_prefixes
 from semcache.engine.scheduling.scheduler import Parts, Scheduler
+from semcache.engine.scheduling.slots import Slots
 from semcache.errors import EngineError
 
 _log = logging.getLogger(__name__)
@@ -39,8 +43,8 @@ class PagedRunner:
 
     Args:
         model: What was loaded; its network's pool belongs to this runner from now on.
-        tree: An empty prefix tree.
         limits: How much a step may take on.
+        keeping: Which prefixes are kept, and for whom.
         max_queue: How many requests may wait; as many background ones may wait beside them.
         checks: Compare all books whenever the engine falls idle; an error ends the engine.
     """
@@ -48,9 +52,9 @@ class PagedRunner:
     def __init__(
         self,
         model: Model,
-        tree: PrefixTree,
         *,
         limits: Limits = Limits(),  # noqa: B008 - frozen
+        keeping: Keeping = Keeping(),  # noqa: B008 - frozen
         max_queue: int = 64,
         checks: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -60,14 +64,19 @@ class PagedRunner:
         self._users = WaitingQueue(max_queue)
         self._background = WaitingQueue(max_queue)
         self._model = model
-        self._tree = tree
-        self._allocator = RunAllocator(model.network.slots)
+        capacity = model.network.slots
+        policy = HybridPolicy(capacity, keeping.rules, keeping.shares)
+        self._shares = keeping.shares or Shares(capacity)
+        self._tree = PrefixTree(capacity, policy.order, policy, (("model", model.fingerprint),))
+        self._allocator = RunAllocator(capacity)
+        self._slots = Slots(self._allocator, self._tree, keeping.shares, clock)
         parts = Parts(
             model=model,
-            allocator=self._allocator,
-            tree=tree,
+            slots=self._slots,
+            tree=self._tree,
             users=self._users,
             background=self._background,
+            warm=lambda node: policy.warm(node, clock() + keeping.warm_seconds),
             clock=clock,
         )
         self._scheduler = Scheduler(parts, limits)
@@ -140,7 +149,7 @@ class PagedRunner:
         Raises:
             EngineError: the engine is closed, or too busy to answer in time.
         """
-        return self._ask(self._scheduler.pool.evict_all)
+        return self._ask(self._slots.evict_all)
 
     def check_integrity(self) -> None:
         """Compare all books between two passes.
@@ -156,6 +165,7 @@ class PagedRunner:
             self._model.network,
             self._allocator,
             self._tree,
+            self._shares,
             self._scheduler.counters,
             active=stats.active,
             queued=stats.queued,

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from semcache.engine.generation import GenerationRequest
-from semcache.engine.memory.allocator import RunAllocator
 from semcache.engine.prefix.tree import PrefixTree
 from semcache.engine.scheduling.admission import Admission
 from semcache.engine.scheduling.counters import Counters
@@ -26,18 +25,23 @@ from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.roster import Roster
 from semcache.engine.scheduling.sequence import Sequence
 from semcache.engine.scheduling.settling import Settler
+from semcache.engine.scheduling.slots import Slots
 from semcache.errors import EngineError, RequestError
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a scheduler is put together from. `clock` gives seconds that never go back."""
+    """What a scheduler is put together from.
+
+    `warm` is told of nodes computed ahead of any request. `clock` gives seconds that never go back.
+    """
 
     model: Model
-    allocator: RunAllocator
+    slots: Slots
     tree: PrefixTree
     users: WaitingQueue
     background: WaitingQueue
+    warm: Callable[[int], None]
     clock: Callable[[], float]
 
 
@@ -51,12 +55,13 @@ class Scheduler:
         self._clock = parts.clock
         self._exactness = exactness
         self.counters = Counters()
-        self.pool = Pool(network, parts.allocator, parts.tree, parts.clock, step=limits.tail)
+        self.pool = Pool(network, parts.slots, parts.tree, parts.clock, step=limits.tail, warm=parts.warm)
         self._roster = Roster(self.pool, self.counters, parts.clock)
         self._admission = Admission(
             parts.users,
             parts.background,
             self.pool,
+            parts.slots,
             self._roster,
             parts.clock,
             limits=limits,
@@ -131,7 +136,7 @@ class Scheduler:
             layers=sequence.layers,
             background=True,
         )
-        job = Job(again, _nobody, self._clock(), self._parts.background.remove)
+        job = Job(again, _nobody, self._clock(), self._parts.background.remove, is_own=True)
         try:
             self._parts.background.push(job)
         except RequestError:

@@ -183,3 +183,4 @@ class FakeModel:
         self.ends = frozenset({END})
         self.context = context
         self.vocabulary_size = VOCABULARY
+        self.fingerprint = "fp_fake"

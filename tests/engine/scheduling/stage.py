@@ -15,10 +15,12 @@ from semcache.engine.generation import (
     Sampling,
 )
 from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.prefix.shares import Shares
 from semcache.engine.scheduling.job import Job
 from semcache.engine.scheduling.planning import Limits
 from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.scheduler import Parts, Scheduler
+from semcache.engine.scheduling.slots import Slots
 from tests.engine.prefix import recent
 from tests.engine.scheduling.fake_network import END, FakeModel, FakeNetwork
 
@@ -72,15 +74,25 @@ class Stage:
     """Everything but the thread; `seconds` is the clock, a millisecond further at each look."""
 
     def __init__(
-        self, network: FakeNetwork, *, limits: Limits = DEFAULTS, queue: int = 1000, context: int = 200
+        self,
+        network: FakeNetwork,
+        *,
+        limits: Limits = DEFAULTS,
+        queue: int = 1000,
+        context: int = 200,
+        shares: Shares | None = None,
     ):
         self.network = network
+        self.seconds = 100.0
         self.model = FakeModel(network, context)
         self.allocator = RunAllocator(network.slots)
         self.tree = recent.tree(network.slots)
+        self.slots = Slots(self.allocator, self.tree, shares, self._clock)
         self.users, self.background = WaitingQueue(queue), WaitingQueue(queue)
-        self.seconds = 100.0
-        parts = Parts(self.model, self.allocator, self.tree, self.users, self.background, self._clock)
+        self.warmed: list[int] = []
+        parts = Parts(
+            self.model, self.slots, self.tree, self.users, self.background, self.warmed.append, self._clock
+        )
         self.scheduler = Scheduler(parts, limits)
 
     def _clock(self) -> float:
@@ -100,8 +112,7 @@ class Stage:
 
     def check(self) -> None:
         self.scheduler.check_integrity()
-        pool = self.scheduler.pool
-        assert self.allocator.free + self.tree.tokens + pool.running == self.network.slots
+        assert self.allocator.free + self.tree.tokens + self.slots.running == self.network.slots
         assert self.network.left_dirty() == 0
 
     def run(self, most: int = 5000) -> None:
@@ -110,7 +121,7 @@ class Stage:
             self.step()
             most -= 1
             assert most, "no end"
-        assert self.scheduler.pool.running == 0
+        assert self.slots.running == 0
         assert self.tree.evictable == self.tree.tokens
 
     def answer(self, request: GenerationRequest) -> Asked:

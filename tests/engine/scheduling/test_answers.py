@@ -123,7 +123,7 @@ def test_an_answer_is_the_same_after_eviction() -> None:
     stage = Stage(FakeNetwork(100))
     request = ask(numbers(60), max_tokens=12)
     first = stage.answer(request)
-    stage.scheduler.pool.evict_all()
+    stage.slots.evict_all()
     assert stage.tree.tokens == 0
     second = stage.answer(request)
     assert second.said() == first.said()
