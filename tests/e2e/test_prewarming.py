@@ -1,0 +1,83 @@
+"""The real engine behind the proxy: after its restart the first request finds its system prompt computed."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from semcache.cli.commands import app
+from tests.e2e.running import Proxy, Reply, running
+
+HOUSE = " ".join(
+    f"Rule {n}: answer questions about product {n} briefly, politely and in whole sentences."
+    for n in range(12)
+)
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    with running(tmp_path_factory.mktemp("warm") / "data", SEMCACHE_PREWARM__WRITE_EVERY="0.5") as started:
+        yield started
+
+
+def ask(proxy: Proxy, question: str, **headers: str) -> Reply:
+    messages: list[Any] = [{"role": "system", "content": HOUSE}, {"role": "user", "content": question}]
+    reply = proxy.chat(messages, headers, model="local", max_tokens=4)
+    assert reply.status == 200
+    return reply
+
+
+def cached(reply: Reply) -> int:
+    return int(reply.json()["usage"]["prompt_tokens_details"]["cached_tokens"])
+
+
+def prewarmed(proxy: Proxy) -> int:
+    """Count the heads that were computed beforehand."""
+    page = proxy.request("GET", "/metrics").body.decode()
+    found = re.search(r'^semcache_prewarm_heads_total\{outcome="done"\} ([0-9.]+)$', page, re.MULTILINE)
+    return int(float(found[1])) if found else 0
+
+
+def test_the_first_request_after_a_restart_finds_its_system_prompt(proxy: Proxy) -> None:
+    assert cached(ask(proxy, "What is product 1?")) == 0
+    warm = cached(ask(proxy, "How does product 2 work?"))
+    assert warm > 100
+    time.sleep(2.0)  # what was counted is on the shelf
+
+    proxy.child("semcache engine").kill()
+    proxy.wait_until(lambda: prewarmed(proxy) >= 1, 60)
+    first = ask(proxy, "Where can I buy product 3?")
+    # All of it, but for the words that open the next message: no head knows who speaks next.
+    assert warm - 4 <= cached(first) <= warm
+    # Another key shares nothing with it, whatever was warmed.
+    stranger = ask(proxy, "Where can I buy product 4?", authorization="Bearer sk-other")
+    assert cached(stranger) == 0
+
+
+def test_by_hand(proxy: Proxy) -> None:
+    messages = [{"role": "system", "content": HOUSE.replace("product", "service")}]
+    prompts = proxy.data.parent / "prompts.jsonl"
+    prompts.write_text(json.dumps({"messages": messages}) + "\n")
+    arguments = ["warm", "--data", str(proxy.data)]
+    told = CliRunner().invoke(app, [*arguments, "--file", str(prompts), "--json"])
+    assert told.exit_code == 0, told.output
+    (row,) = json.loads(told.stdout)
+    assert row["tokens"] >= row["computed"] > 100  # it begins as another one does
+    question = {"role": "user", "content": "What is service 1?"}
+    reply = proxy.chat([*messages, question], model="local", max_tokens=4)
+    assert cached(reply) >= row["tokens"] - 4
+    listed = json.loads(CliRunner().invoke(app, [*arguments, "--top", "--json"]).stdout)
+    assert [head["tenant"] for head in listed] == ["default"]
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--now", "--json"]).stdout)[0]["computed"] == 0
+
+
+def test_the_engines_own_pages_are_not_for_clients(proxy: Proxy) -> None:
+    for path in ("/v1/prefix", "/v1/prefix/top", "/prefix", "/prefix.html", "/v1/prefix/%77arm"):
+        assert proxy.request("GET", path).status == 404
+    assert proxy.request("POST", "/v1/prefix/warm", b"{}").json()["error"]["code"] == "unknown_url"
