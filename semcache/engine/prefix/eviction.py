@@ -1,0 +1,289 @@
+"""Which prefix goes next when room is needed: `HybridOrder`, a `victims.Queue`.
+
+The frame is a plain rule. Nodes whose prefix is shorter than 128 tokens go by decayed frequency, and
+last; deeper ones by recency; before both go deep ones that were never reused. Leaves alone are
+queued, so tails go before heads. Taken literally the rule loses a third of the hits wherever a
+conversation's newest turn, not reused yet, is what comes back next (agents: 54 % of prompt tokens
+reused where plain LRU reuses 85 %), and it lets 1,000 old hits outrank what is in use. So, within
+the frame, deep nodes stand in lanes by how often they were reused (never, once, 2-3, 4-7 ...), each
+by recency, and between the heads of the lanes decides what a slot of that kind and age has turned
+out to be worth (`reuse`, `habits`). Evicted nodes are remembered for a while (`ghosts`): one that comes back
+goes on with its count. Until there is evidence, the plain rule decides. Figures of the benchmark
+stand in docs/measurements.md; scripts/bench/prefix_traces.py makes them.
+
+Knows neither tokens nor slots, and no clock: time is counted in tokens taken in, except for the
+half-life and for how long warmed nodes are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
+
+from semcache.engine.prefix.frequency import HalfLife
+from semcache.engine.prefix.habits import Habits
+from semcache.engine.prefix.lanes import Head, Lane
+from semcache.engine.prefix.reuse import KINDS, kind_of
+from semcache.engine.prefix.rules import EvictionRules
+from semcache.engine.prefix.shares import Shares
+from semcache.engine.prefix.victims import Nodes, Victim
+
+PRUNED = "pruned"
+RECENCY = "recency"
+FREQUENCY = "frequency"
+QUOTA = "quota"
+WARMED = "warmed"
+REASONS = (PRUNED, RECENCY, FREQUENCY, QUOTA, WARMED)
+"""Deep and on probation; deep; shallow; for its tenant's own need; warmed, and nothing else was left."""
+
+_SHALLOW = KINDS
+_WARM = KINDS + 1
+_RANK_STEPS = 4096
+"""So finely do decayed frequencies differ: by a factor of 2^(1/4096)."""
+
+_LOWEST_RANK = -1e6
+
+
+class HybridOrder:
+    """The queue over one tree's `nodes` of at most `capacity` tokens. Calls cost O(log n), amortised."""
+
+    def __init__(
+        self, nodes: Nodes, capacity: int, decay: HalfLife, rules: EvictionRules, shares: Shares | None
+    ) -> None:
+        self._nodes = nodes
+        self._capacity = capacity
+        self._decay = decay
+        self._rules = rules
+        self._shares = shares if shares is not None and shares.have_floors else None
+        self._habits = Habits(nodes, capacity, rules.ghosts)
+        self._probation = kind_of(rules.floor)
+        self._lanes = [Lane(self._test(lane)) for lane in range(_WARM + 1)]
+        self._lane = bytearray()
+        self._ranks: dict[int, int] = {}
+        self._warmed: dict[int, int] = {}
+        self._aside: set[str] = set()
+        self._queued = 0
+        self._shallow = 0
+
+    def add(self, node: int) -> None:
+        """Take in a node that became an unpinned leaf (or was trimmed and stays one)."""
+        self._habits.see(node)
+        if node >= len(self._lane):
+            self._lane.extend(bytes(node + 1 - len(self._lane) + len(self._lane) // 16))
+        tenant = self._nodes.owner_of(node).tenant
+        lane, key = self._placing(node)
+        self._lane[node] = lane + 1
+        self._queued += 1
+        if lane == _SHALLOW:
+            self._shallow += self._nodes.length[node]
+        self._lanes[lane].add(node, key, tenant)
+        if tenant in self._aside:
+            self._relist((tenant,))
+
+    def remove(self, node: int) -> None:
+        """Let go of a queued node that was pinned or got a child."""
+        self._leave(node, self._nodes.owner_of(node).tenant)
+
+    def pop(self, now: float, tenant: str | None = None) -> Victim | None:
+        """Take out the next victim: of one tenant if named, else of those above their floors."""
+        self._release(now)
+        choice = self._choose(tenant)
+        if choice is None and self._aside:
+            self._relist(tuple(self._aside))
+            choice = self._choose(tenant)
+        if choice is None:
+            choice = self._last_resort(tenant)
+        if choice is None:
+            return None
+        reason, head = choice
+        most = self._most(head, tenant)
+        self._leave(head.node, head.tenant)
+        self._warmed.pop(head.node, None)
+        self._habits.bury(head.node, now)
+        return Victim(head.node, reason if tenant is None else QUOTA, most)
+
+    def clear(self) -> None:
+        """Forget everything but what was learned about reuse."""
+        for lane in self._lanes:
+            lane.clear()
+        self._lane = bytearray()
+        self._ranks.clear()
+        self._warmed.clear()
+        self._aside.clear()
+        self._queued = self._shallow = 0
+        self._habits.restart()
+
+    def __len__(self) -> int:
+        """Count the queued nodes."""
+        return self._queued
+
+    def queued(self) -> Iterable[int]:
+        """List the queued nodes."""
+        return [node for node, lane in enumerate(self._lane) if lane]
+
+    def warm(self, node: int, until: float) -> None:
+        """Keep a node, with all above it, until that time (seconds) unless nothing else is left.
+
+        For prefixes that were computed before anybody asked. Afterwards it goes like any other;
+        an earlier time ends it early. Holds for the end of the node, however it is split.
+        """
+        is_queued = self._is_queued(node)
+        if is_queued:
+            self.remove(node)
+        self._warmed[node] = int(until * 1000)
+        if is_queued:
+            self.add(node)
+
+    def used(self, path: Sequence[int], now: float) -> None:
+        """Learn that every node of a path was reused at `now`; none of them is queued."""
+        for node in self._habits.use(path, now):
+            if self._is_queued(node):
+                self.remove(node)
+                self.add(node)
+
+    def _is_queued(self, node: int) -> bool:
+        return node < len(self._lane) and self._lane[node] > 0
+
+    def _placing(self, node: int) -> tuple[int, int]:
+        """Give a node's lane and its key there."""
+        until = self._warmed.get(node)
+        if until is not None:
+            return _WARM, until
+        kind = self._habits.kind(node)
+        if kind and self._nodes.end[node] < self._rules.shallow:
+            rank = max(self._decay.rank(self._nodes.weight[node]), _LOWEST_RANK)
+            self._ranks[node] = key = int(rank * _RANK_STEPS)
+            return _SHALLOW, key
+        return kind, self._habits.since[node]
+
+    def _test(self, lane: int) -> Callable[[int, int], bool]:
+        """Make the test whether a node is queued in a lane under a key."""
+        number = lane + 1
+        if lane == _WARM:
+            return lambda node, key: self._lane[node] == number and self._warmed[node] == key
+        if lane == _SHALLOW:
+            return lambda node, key: self._lane[node] == number and self._ranks[node] == key
+        habits = self._habits
+        return lambda node, key: self._lane[node] == number and habits.since[node] == key
+
+    def _leave(self, node: int, tenant: str) -> None:
+        lane = self._lane[node] - 1
+        self._lane[node] = 0
+        self._queued -= 1
+        if lane == _SHALLOW:
+            self._shallow -= self._nodes.length[node]
+            del self._ranks[node]
+        self._lanes[lane].drop(tenant)
+
+    def _choose(self, tenant: str | None) -> tuple[str, Head] | None:
+        """Find the next victim among those that are not to be kept, and the reason."""
+        habits = self._habits
+        is_learned = self._rules.learns and habits.table.events >= self._rules.evidence
+        best: tuple[float, int] | None = None
+        choice: tuple[str, Head] | None = None
+        for kind in range(KINDS):
+            head = self._head(kind, tenant)
+            if head is None:
+                continue
+            worth = habits.worth(head.node) if is_learned else float(kind >= self._probation)
+            if best is None or (worth, head.key) < best:
+                best = (worth, head.key)
+                choice = (PRUNED if kind < self._probation else RECENCY, head)
+        if best is None or (is_learned and self._shallow > self._rules.shallow_share * self._capacity):
+            head = self._head(_SHALLOW, tenant)
+            if head is not None and (
+                best is None or (habits.worth(head.node), habits.since[head.node]) < best
+            ):
+                return FREQUENCY, head
+        return choice
+
+    def _head(self, lane: int, tenant: str | None) -> Head | None:
+        if tenant is None:
+            return self._lanes[lane].least(self._may_give)
+        return self._lanes[lane].least_of(tenant)
+
+    def _may_give(self, tenant: str) -> bool:
+        if self._shares is None or self._shares.spare(tenant, self._nodes.held):
+            return True
+        self._aside.add(tenant)
+        return False
+
+    def _relist(self, tenants: Sequence[str]) -> None:
+        """Let those be found again that stood at their floors and rose above."""
+        for tenant in tenants:
+            if self._shares is not None and self._shares.spare(tenant, self._nodes.held):
+                self._aside.discard(tenant)
+                for lane in self._lanes:
+                    lane.relist(tenant)
+
+    def _most(self, head: Head, tenant: str | None) -> int | None:
+        """Say how much of a victim may go at once: its new end first, and nothing below a floor for others."""
+        length = self._nodes.length[head.node]
+        most = self._habits.excess(head.node) or length
+        if tenant is None and self._shares is not None:
+            most = min(most, self._shares.spare(head.tenant, self._nodes.held))
+        return most if most < length else None
+
+    def _release(self, now: float) -> None:
+        """Put warmed nodes whose time is over among the others."""
+        lane = self._lanes[_WARM]
+        while (head := lane.least(_anybody)) is not None and head.key <= now * 1000:
+            self._leave(head.node, head.tenant)
+            del self._warmed[head.node]
+            self.add(head.node)
+
+    def _last_resort(self, tenant: str | None) -> tuple[str, Head] | None:
+        """Give a node that is to be kept: better than to refuse a request that is there."""
+        head = self._head(_WARM, tenant)
+        return None if head is None else (WARMED, head)
+
+
+def _anybody(_: str) -> bool:
+    return True
+
+
+class HybridPolicy:
+    """The hybrid order and the decay that tells it of uses: `PrefixTree(capacity, policy.order, policy)`.
+
+    One policy serves one tree of `capacity` tokens.
+    """
+
+    def __init__(
+        self, capacity: int, rules: EvictionRules | None = None, shares: Shares | None = None
+    ) -> None:
+        self._capacity = capacity
+        self._rules = rules or EvictionRules()
+        self._shares = shares
+        self._decay = HalfLife(self._rules.half_life)
+        self._queue: HybridOrder | None = None
+
+    def order(self, nodes: Nodes) -> HybridOrder:
+        """Make the queue over a tree's columns.
+
+        Raises:
+            ValueError: it made one before.
+        """
+        if self._queue is not None:
+            message = "a policy serves one tree"
+            raise ValueError(message)
+        self._queue = HybridOrder(nodes, self._capacity, self._decay, self._rules, self._shares)
+        return self._queue
+
+    def warm(self, node: int, until: float) -> None:
+        """Keep a node until that time: see `HybridOrder.warm`. `Handle.node` is a warmed prefix's node."""
+        if self._queue is not None:
+            self._queue.warm(node, until)
+
+    @property
+    def initial(self) -> float:
+        """Give the stored value of a node that was never hit."""
+        return self._decay.initial
+
+    def count(self, weight: MutableSequence[float], path: Sequence[int], now: float) -> None:
+        """Add one hit at `now` (seconds) to every node of a path, and learn from it."""
+        self._decay.count(weight, path, now)
+        if self._queue is not None:
+            self._queue.used(path, now)
+
+    def value(self, stored: float, now: float) -> float:
+        """Give the decayed number of hits at `now`."""
+        return self._decay.value(stored, now)

@@ -1,0 +1,133 @@
+"""What becomes of nodes: how far apart the uses of one are, learned while the tree runs.
+
+Of every stretch between two uses of a node (or from its making to its first use) it is noted how
+often the node had been used before (its `kind`) and how many tokens the tree took in during the
+stretch (its age, which is what eviction makes a node survive: a clock that stands still at night).
+From that follows what a slot is worth that holds such a node at such an age: the most reuses per
+slot and token taken in that any further holding time promises (Gittins' index; Hit Density of
+Beckmann, Chen and Cidon 2018 is its relative for evictions by sampling). Knows no nodes, no
+queue, no time of day.
+"""
+
+from __future__ import annotations
+
+KINDS = 10
+"""Kind 0: never used again; k: 2^(k-1) to 2^k - 1 times; the last one: 256 times and more."""
+
+BANDS = 13
+"""Ages below 1/256 of the capacity, then doubling: the last band begins at 8 capacities."""
+
+_FINEST = 1 << (BANDS - 5)
+_WIDTHS = (1 / _FINEST, *(2.0**band / (2 * _FINEST) for band in range(1, BANDS)))
+"""Width of each band, in capacities."""
+
+_NEIGHBOUR = 0.15
+_PRIOR = 8.0
+_FIRST_FIT, _LATER_FIT = 64, 256
+_MEMORY = 1 << 16
+
+
+def kind_of(uses: int) -> int:
+    """Give the kind of a node that was used again `uses` times."""
+    return min(uses.bit_length(), KINDS - 1)
+
+
+class ReuseTable:
+    """Counts of stretches by kind and age, and the worth of a slot that follows from them.
+
+    Ages are in tokens; `capacity` (tokens) scales them. A node weighs the square root of its
+    length: one long document should not outvote a hundred short prompts, nor the reverse. Counts
+    are halved after every 65,536 stretches, so that what was long ago is forgotten.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            message = f"a capacity is at least one token, not {capacity}"
+            raise ValueError(message)
+        self._capacity = capacity
+        self._begun = [0.0] * KINDS
+        self._reused = [0.0] * (KINDS * BANDS)
+        self._stretches = 0
+        self._events = 0
+        self._next_fit = 0
+        self._worth: list[float] = []
+
+    @property
+    def events(self) -> int:
+        """Count the reuses seen so far."""
+        return self._events
+
+    def band_of(self, age: int) -> int:
+        """Give the band of an age in tokens."""
+        return min((age * _FINEST // self._capacity).bit_length(), BANDS - 1)
+
+    def begin(self, kind: int, length: int) -> None:
+        """Note that a node of `length` tokens was made or used, and is of this kind now."""
+        self._begun[kind] += length**0.5
+        self._stretches += 1
+        if self._stretches >= _MEMORY:
+            self._stretches = 0
+            self._begun = [count / 2 for count in self._begun]
+            self._reused = [count / 2 for count in self._reused]
+
+    def reuse(self, kind: int, age: int, length: int) -> None:
+        """Note that a node which was of this kind was used at this age."""
+        self._reused[kind * BANDS + self.band_of(age)] += length**0.5
+        self._events += 1
+
+    def worth(self, kind: int, age: int) -> float:
+        """Give what a slot with such a node is worth: reuses per slot and capacity of tokens taken in."""
+        if self._events >= self._next_fit:
+            self._fit()
+        return self._worth[kind * BANDS + self.band_of(age)]
+
+    def _fit(self) -> None:
+        self._next_fit = self._events + (_FIRST_FIT if self._events < 16 * _FIRST_FIT else _LATER_FIT)
+        weight = sum(self._begun) / max(self._stretches, 1)
+        prior = _PRIOR * max(min(weight, sum(self._begun)), 1.0)
+        shares = self._overall()
+        self._worth = []
+        for kind in range(KINDS):
+            # Rare kinds borrow from the kind below, kinds 0 and 1 from all together.
+            before = shares if kind > 1 else self._overall()
+            shares = self._shares(kind, before, prior)
+            self._worth += _index(shares)
+
+    def _overall(self) -> list[float]:
+        total = sum(self._begun) + 1.0
+        return [
+            (
+                sum(self._reused[kind * BANDS + band] for kind in range(KINDS))
+                + 0.1 * _WIDTHS[band] / _WIDTHS[-1]
+            )
+            / total
+            for band in range(BANDS)
+        ]
+
+    def _shares(self, kind: int, before: list[float], prior: float) -> list[float]:
+        """Estimate which share of a kind's stretches ends, by reuse, in each band."""
+        counts = self._reused[kind * BANDS : (kind + 1) * BANDS]
+        left = [counts[0], *counts[:-1]]
+        right = [*counts[1:], counts[-1]]
+        own = 1 - 2 * _NEIGHBOUR
+        total = self._begun[kind] + prior
+        return [
+            (own * count + _NEIGHBOUR * (lower + upper) + prior * expected) / total
+            for count, lower, upper, expected in zip(counts, left, right, before, strict=True)
+        ]
+
+
+def _index(shares: list[float]) -> list[float]:
+    """Give, for each age, the best ratio of reuses to holding time over all later ages to give up at."""
+    alive = [1.0]
+    for share in shares:
+        alive.append(max(alive[-1] - share, 1e-9))
+    held = [(alive[band] + alive[band + 1]) / 2 * _WIDTHS[band] for band in range(BANDS)]
+    best = [0.0] * BANDS
+    for age in range(BANDS):
+        gained = spent = 0.0
+        for band in range(age, BANDS):
+            gained += shares[band]
+            spent += held[band]
+            best[age] = max(best[age], gained / spent)
+    return best
