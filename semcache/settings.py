@@ -61,6 +61,12 @@ class EngineSettings(Strict):
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     always: bool = False
     max_queue: Annotated[int, Field(gt=0)] = 64
+    max_active: Annotated[int, Field(gt=0)] = 16
+    max_context: Annotated[int, Field(ge=16)] | None = None
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
+    mode: Literal["exact", "fast"] = "exact"
+    kv_bytes: Annotated[int, Field(gt=0)] = 1 << 30
+    host_bytes: Annotated[int, Field(ge=0)] = 0
     secret: str | None = None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,9 +18,27 @@ from semcache.engine.limits import TenantLimit, read_limit
 from semcache.errors import EngineError
 
 
+class Precision(StrEnum):
+    """How weights and activations are kept."""
+
+    AUTO = "auto"
+    FP32 = "fp32"
+    BF16 = "bf16"
+    INT8 = "int8"
+
+
+class Mode(StrEnum):
+    """What is promised about bits."""
+
+    EXACT = "exact"
+    FAST = "fast"
+
+
 def engine(
     *,
-    model: Annotated[Path, typer.Option(help="Folder with safetensors weights and tokenizer.json.")],
+    model: Annotated[
+        str, typer.Option(help="Folder with safetensors weights, GGUF file, or owner/name on the hub.")
+    ],
     name: Annotated[str, typer.Option(help="Model name that requests give.")] = "local",
     socket: Annotated[Path | None, typer.Option(help="Listen on this unix socket.")] = None,
     port: Annotated[
@@ -34,13 +53,29 @@ def engine(
         typer.Option(min=16, help="Tokens of prompt and answer together; at most the model's own."),
     ] = None,
     max_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are told 503.")] = 64,
-    max_active: Annotated[int, typer.Option(min=1, help="Answers that are written at one time.")] = 8,
+    max_active: Annotated[int, typer.Option(min=1, help="Answers that are written at one time.")] = 16,
     max_tokens: Annotated[
         int, typer.Option(min=1, help="Length of an answer when a request says none.")
     ] = 512,
     temperature: Annotated[
         float, typer.Option(min=0, max=2, help="Temperature when a request says none.")
     ] = 1.0,
+    precision: Annotated[
+        Precision, typer.Option(help="Of weights and sums; auto is bf16 on a GPU and fp32 elsewhere.")
+    ] = Precision.AUTO,
+    mode: Annotated[
+        Mode, typer.Option(help="exact: the same answer whatever is cached and batched. fast: no promise.")
+    ] = Mode.EXACT,
+    kv_bytes: Annotated[
+        int, typer.Option(min=1 << 20, help="Memory for computed prompts and answers, in bytes.")
+    ] = 1 << 30,
+    host_bytes: Annotated[
+        int, typer.Option(min=0, help="Host memory for what had to leave a GPU's, in bytes.")
+    ] = 0,
+    chunk: Annotated[
+        int,
+        typer.Option(min=8, max=4096, help="Prompt tokens of one pass: what another answer may wait for."),
+    ] = 64,
     share: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +95,8 @@ def engine(
         os.environ[variable] = str(threads)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    if Path(model).exists():
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from semcache.engine.serve import EngineOptions, serve  # noqa: PLC0415 - pulls in the web server
 
     options = EngineOptions(
@@ -75,6 +111,11 @@ def engine(
         max_active=max_active,
         max_tokens=max_tokens,
         temperature=temperature,
+        precision=precision,
+        mode=mode,
+        kv_bytes=kv_bytes,
+        host_bytes=host_bytes,
+        chunk=chunk,
         exit_with_stdin=exit_with_stdin,
         limits=_limits(share or []),
     )

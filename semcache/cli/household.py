@@ -6,7 +6,6 @@ Both are ordinary servers behind ordinary addresses; in production either may be
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from semcache.cli.screen import Screen
 from semcache.engine.child import EngineChild, EngineSpec
@@ -34,12 +33,18 @@ class Household:
             self._valkey = ValkeyChild(settings.data, ChildRules(), screen.note)
         if settings.runs_engine:
             spec = EngineSpec(
-                model=Path(resolve(settings.engine.model, settings.data)),
+                model=resolve(settings.engine.model, settings.data),
                 data=settings.data,
                 name=settings.engine.name,
                 threads=settings.engine.threads,
+                max_context=settings.engine.max_context,
                 max_queue=settings.engine.max_queue,
+                max_active=settings.engine.max_active,
                 temperature=settings.engine.temperature,
+                precision=settings.engine.precision,
+                mode=settings.engine.mode,
+                kv_bytes=settings.engine.kv_bytes,
+                host_bytes=settings.engine.host_bytes,
                 limits=engine_limits(settings, policies_of(settings)),
             )
             self._engine = EngineChild(spec)

@@ -27,20 +27,25 @@ MAX_LOG_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """What to run. `model` is a folder; `data` takes the socket and the log. Lengths in tokens.
+    """What to run; the fields are options of `semcache engine`.
 
-    `limits` say what a tenant may fill of the engine's memory; all others have none.
+    `model` is a folder, a GGUF file or a hub's name; `data` takes the socket and the log. Lengths
+    are in tokens. `limits` say what a tenant may fill of the engine's memory; all others have none.
     """
 
-    model: Path
+    model: str | Path
     data: Path
     name: str = "local"
     threads: int = 1
     max_context: int | None = None
     max_queue: int = 64
-    max_active: int = 8
+    max_active: int = 16
     max_tokens: int = 512
     temperature: float = 1.0
+    precision: str = "auto"
+    mode: str = "exact"
+    kv_bytes: int = 1 << 30
+    host_bytes: int = 0
     limits: tuple[TenantLimit, ...] = ()
 
     def arguments(self, socket: Path) -> list[str]:
@@ -54,6 +59,10 @@ class EngineSpec:
             "max-active": self.max_active,
             "max-tokens": self.max_tokens,
             "temperature": self.temperature,
+            "precision": self.precision,
+            "mode": self.mode,
+            "kv-bytes": self.kv_bytes,
+            "host-bytes": self.host_bytes,
         }
         if self.max_context is not None:
             options["max-context"] = self.max_context
@@ -77,7 +86,7 @@ async def spawn(command: tuple[str, ...], spec: EngineSpec, socket: Path, log_pa
                 stdin=PIPE,
                 stdout=log,
                 stderr=log,
-                env=_environment(os.environ, spec.threads),
+                env=_environment(os.environ, spec),
                 start_new_session=True,  # Ctrl-C is the parent's to handle; it ends the child in order
             )
     except OSError as error:
@@ -107,18 +116,25 @@ def _private_folder(folder: Path, data: Path) -> None:
         raise EngineError(f"{folder} is not a private folder of this user")
 
 
-def _environment(own: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Give the child's environment: the parent's, with native libraries held to `threads`, and no network."""
-    count = str(threads)
-    return dict(own) | {
-        "OMP_NUM_THREADS": count,
-        "MKL_NUM_THREADS": count,
-        "OPENBLAS_NUM_THREADS": count,
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "TOKENIZERS_PARALLELISM": "false",
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
+def _environment(own: Mapping[str, str], spec: EngineSpec) -> dict[str, str]:
+    """Give the child's environment: the parent's, with native libraries held to the threads.
+
+    With a model that lies on this machine no hub is ever asked.
+    """
+    count = str(spec.threads)
+    offline = {"HF_HUB_OFFLINE": "1"} if Path(spec.model).exists() else {}
+    return (
+        dict(own)
+        | offline
+        | {
+            "OMP_NUM_THREADS": count,
+            "MKL_NUM_THREADS": count,
+            "OPENBLAS_NUM_THREADS": count,
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONUNBUFFERED": "1",
+        }
+    )
 
 
 def _open_log(path: Path) -> BinaryIO:

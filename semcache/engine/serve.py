@@ -22,7 +22,6 @@ from semcache.engine.limits import TenantLimit
 from semcache.engine.listening import port_listener, unix_listener
 from semcache.engine.server import create_app
 from semcache.engine.service import Defaults, Engine
-from semcache.errors import EngineError
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +33,7 @@ GRACE_SECONDS = 5
 class EngineOptions:
     """What the command line says. Either `socket`, or `host` and `port`. Sizes in tokens and bytes."""
 
-    model: Path
+    model: str | Path
     name: str = "local"
     socket: Path | None = None
     host: str = "127.0.0.1"
@@ -42,9 +41,14 @@ class EngineOptions:
     threads: int = 1
     max_context: int | None = None
     max_queue: int = 64
-    max_active: int = 8
+    max_active: int = 16
     max_tokens: int = 512
     temperature: float = 1.0
+    precision: str = "auto"
+    mode: str = "exact"
+    kv_bytes: int = 1 << 30
+    host_bytes: int = 0
+    chunk: int = 64
     max_body: int = 2 << 20
     exit_with_stdin: bool = False
     limits: tuple[TenantLimit, ...] = ()
@@ -80,24 +84,31 @@ def load_engine(options: EngineOptions, stage: Callable[[str], None]) -> Engine:
     Raises:
         EngineError: the model cannot be loaded, or tenants' floors promise more than its memory.
     """
-    if not (options.model / "config.json").is_file():
-        raise EngineError(f"cannot load the model in {options.model}: it has no config.json")
     stage("importing torch")
     # Here and not above, so that the socket listens seconds earlier.
     from semcache.engine.constrain import Forms  # noqa: PLC0415 - heavy
-    from semcache.engine.model.loading import Settings, load_model  # noqa: PLC0415 - heavy
+    from semcache.engine.model.loading import Mode, Precision, Settings, load_model  # noqa: PLC0415 - heavy
     from semcache.engine.prefix.shares import Share, Shares  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.planning import Limits  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.pool import Keeping  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.runner import PagedRunner  # noqa: PLC0415 - heavy
 
-    settings = Settings(threads=options.threads, max_context=options.max_context)
+    settings = Settings(
+        threads=options.threads,
+        max_context=options.max_context,
+        kv_bytes=options.kv_bytes,
+        precision=Precision(options.precision),
+        mode=Mode(options.mode),
+    )
     model = load_model(options.model, settings, stage)
     tenants = {limit.tenant: Share(limit.floor, limit.ceiling) for limit in options.limits}
     runner = PagedRunner(
         model,
-        limits=Limits(active=options.max_active),
-        keeping=Keeping(shares=Shares(model.network.slots, tenants=tenants) if tenants else None),
+        limits=Limits(active=options.max_active, chunk=options.chunk, budget=options.chunk),
+        keeping=Keeping(
+            shares=Shares(model.network.slots, tenants=tenants) if tenants else None,
+            host_bytes=options.host_bytes,
+        ),
         max_queue=options.max_queue,
     )
     return Engine(
