@@ -33,8 +33,9 @@ MAX_KEPT = 32
 COMPILE_PATIENCE = 5.0
 """Seconds that a request waits for others' schemas to be compiled before it is sent away."""
 
-_BLANKS = r"[ \n\t]{1,24}"
-"""Bounded, since a small model may find nothing better to say than blanks until its tokens end."""
+_BLANKS = r"( |\n[ \t]{0,24})"
+"""One blank, or a line break with an indent, as JSON is commonly printed. Bounded, since a small model
+may find nothing better to say than blanks until its tokens end."""
 
 _REASONS = (
     ("Unsatisfiable", "no value can satisfy the schema"),
