@@ -45,14 +45,18 @@ from rig.serving import models_folder
 VARIANTS = {
     "fp32": (),
     "int8": ("--precision", "int8"),
-    "fp32 fast": ("--mode", "fast"),
+    "fp32 fast": ("--precision", "fp32", "--mode", "fast"),
     "int8 fast": ("--precision", "int8", "--mode", "fast"),
 }
 """Flags of our engine by the name in the table."""
 
+ROWS = ("--max-active", "16")
+"""As many rows at once as the largest figure has."""
+
 THEIRS = {
     "fa": ("Q8_0", "on"),
     "no fa": ("Q8_0", "off"),
+    "fa, Q4_0 head": ("Q4_0", "on"),
     "no fa, Q4_0 head": ("Q4_0", "off"),
 }
 """Settings of llama.cpp by the name in the table: type of the embedding (and head), flash attention."""
@@ -76,8 +80,13 @@ def measure(args: argparse.Namespace, mine: list[Server], say: Console) -> list[
     """Run the figures, those that need the same servers of the other side together."""
     prompts = Prompts(args.model, args.seed)
     rows: list[Row] = []
-    for slots, names in groupby(args.only, key=lambda name: FIGURES[name].slots):
-        with their_servers(args.model, slots, args.theirs) as theirs:
+
+    def wanted(name: str) -> tuple[int, tuple[str, ...]]:
+        figure = FIGURES[name]
+        return figure.slots, figure.theirs if args.theirs is None else tuple(args.theirs.split(";"))
+
+    for (slots, settings), names in groupby(args.only, key=wanted):
+        with their_servers(args.model, slots, [each for each in settings if each]) as theirs:
             for name in names:
                 rig = Rig(mine, theirs, prompts, args.rounds, args.tenants)
                 found = FIGURES[name].run(rig)
@@ -92,7 +101,7 @@ def beside(args: argparse.Namespace) -> list[Row]:
     for name in args.ours:
         with tempfile.NamedTemporaryFile(prefix="semcache-meter-") as meter:
             launcher = (str(outside.LAUNCHER), meter.name)
-            flags = (*VARIANTS[name], *args.flags)
+            flags = (*ROWS, *VARIANTS[name], *args.flags)
             with ours(args.model, *flags, name=f"ours {name}", launcher=launcher) as server:
                 rows += outside.outside(server, Path(meter.name), Prompts(args.model, args.seed), args.rounds)
     return rows
@@ -105,7 +114,7 @@ def main() -> None:
     facts = circumstances()
     with ExitStack() as stack:
         mine = [
-            stack.enter_context(ours(args.model, *VARIANTS[name], *args.flags, name=f"ours {name}"))
+            stack.enter_context(ours(args.model, *ROWS, *VARIANTS[name], *args.flags, name=f"ours {name}"))
             for name in (args.ours if args.only else ())
         ]
         facts |= {"ours": mine[0].version if mine else "", "theirs": _their_version()}
@@ -129,9 +138,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, default=models_folder() / "SmolLM2-135M-Instruct")
     parser.add_argument("--only", default=",".join([*FIGURES, OUTSIDE]), help="figures by name, with commas")
     parser.add_argument("--ours", default="fp32,int8", help=f"of {', '.join(VARIANTS)}")
-    parser.add_argument(
-        "--theirs", default=";".join(THEIRS), help="settings of llama.cpp, with semicolons; '': none"
-    )
+    parser.add_argument("--theirs", help=f"of {'; '.join(THEIRS)}, with semicolons; '': none")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tenants", type=int, default=256)
     parser.add_argument("--seed", type=int, default=7)
@@ -144,8 +151,8 @@ def _arguments() -> argparse.Namespace:
     if args.quick:
         args.rounds, args.tenants = 2, 16
     args.only, args.ours = ([word for word in text.split(",") if word] for text in (args.only, args.ours))
-    args.theirs = [word for word in args.theirs.split(";") if word]
-    for words, known in ((args.only, [*FIGURES, OUTSIDE]), (args.ours, VARIANTS), (args.theirs, THEIRS)):
+    theirs = [word for word in (args.theirs or "").split(";") if word]
+    for words, known in ((args.only, [*FIGURES, OUTSIDE]), (args.ours, VARIANTS), (theirs, THEIRS)):
         if unknown := set(words) - set(known):
             parser.error(f"unknown: {', '.join(sorted(unknown))}")
     args.outside = OUTSIDE in args.only

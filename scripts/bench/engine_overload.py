@@ -102,7 +102,7 @@ def summary(
         (quantile(uncached, 0.5), quantile(uncached, 0.99)),
         share(outcomes, 503),
         share(outcomes, 0),
-        1 - known,
+        max(0.0, 1 - known) if outcomes else 0.0,
         sum(each.status == 503 and not each.retry_after for each in outcomes),
         sum(cpu for _, _, cpu in found) / sum(wall for _, wall, _ in found),
     )

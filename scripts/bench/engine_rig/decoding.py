@@ -23,9 +23,7 @@ def decode(
     """
     conversations = _conversations(prompts, rows, prefix)
     for server in servers:
-        for messages in conversations[:1]:  # one computes the prefix, the others find it where they can
-            _run(server, [messages], 1)
-        _run(server, conversations, 1)
+        _prime(server, conversations)
 
     def sample(server: Server, row: Row) -> float:
         start, short = _run(server, conversations, 1)
@@ -40,6 +38,16 @@ def decode(
 def _conversations(prompts: Prompts, rows: int, prefix: int) -> list[Messages]:
     system = prompts.system(prefix)
     return [prompts.ask(system, prompts.question(14)) for _ in range(rows)]
+
+
+def _prime(server: Server, conversations: Sequence[Messages]) -> None:
+    """Have all prompts computed; llama.cpp's other slots get the first one's state instead of computing it."""
+    _run(server, conversations[:1], 1)
+    if not server.is_ours and len(conversations) > 1:
+        post(server.port, "/slots/0?action=save", {"filename": "prefix"}).json  # noqa: B018 - raises on refusal
+        for slot in range(1, len(conversations)):
+            post(server.port, f"/slots/{slot}?action=restore", {"filename": "prefix"}).json  # noqa: B018 - as above
+    _run(server, conversations, 1)
 
 
 def _run(server: Server, conversations: Sequence[Messages], most: int) -> tuple[float, list[int]]:

@@ -126,21 +126,25 @@ def _accounts(rig: Rig) -> list[Row]:
 
 @dataclass(frozen=True)
 class Figure:
-    """`slots`: of llama.cpp's server (0: it takes no part)."""
+    """`slots`: of llama.cpp's server (0: it takes no part). `theirs`: its settings that win in some part of it."""
 
     run: Callable[[Rig], list[Row]]
-    slots: int
+    slots: int = 0
+    theirs: tuple[str, ...] = ()
 
+
+_DECODERS = ("no fa", "no fa, Q4_0 head", "fa, Q4_0 head")
 
 FIGURES: Mapping[str, Figure] = {
-    "ttft": Figure(_ttft, 4),
-    "cold": Figure(_cold, 4),
-    "four": Figure(_four, 4),
-    "decode1": Figure(_decode(1), 1),
-    "decode8": Figure(_decode(8), 8),
-    "decode16": Figure(_decode(16), 16),
-    "slots": Figure(_slots, 0),
-    "tenants": Figure(_tenants, 0),
-    "accounts": Figure(_accounts, 0),
+    "slots": Figure(_slots),
+    "tenants": Figure(_tenants),
+    "ttft": Figure(_ttft, 4, ("fa", "no fa")),
+    "cold": Figure(_cold, 4, ("fa", "no fa")),
+    "four": Figure(_four, 4, ("fa",)),
+    "decode1": Figure(_decode(1), 1, _DECODERS),
+    "decode8": Figure(_decode(8), 8, _DECODERS),
+    "decode16": Figure(_decode(16), 16, _DECODERS),
+    "accounts": Figure(_accounts),
 }
-"""In the order in which they run; `accounts` last, since it looks at what the others left."""
+"""In the order in which they run: `slots` while the pool has room, so that nothing is evicted meanwhile;
+`accounts` last, since it looks at what the others left."""

@@ -40,6 +40,7 @@ def main() -> None:
     params.fit_params = False
     params.use_jinja = True
     params.ui = False
+    params.slot_save_path = options["scratch"] + "/"
     params.verbosity = options.get("verbosity", 1)
     server = xllamacpp.Server(params)
     print("xllamacpp", importlib.metadata.version("xllamacpp"))

@@ -77,9 +77,13 @@ def cpu_seconds(pid: int) -> float:
 def llama(options: LlamaOptions, name: str = "llama.cpp") -> Iterator[Server]:
     """Run llama.cpp's server."""
     script = Path(__file__).with_name("llama_server.py")
-    with tempfile.TemporaryFile("w+") as log:
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        tempfile.TemporaryDirectory(prefix="semcache-slots-") as scratch,
+    ):
+        told = json.dumps(dataclasses.asdict(options) | {"scratch": scratch})
         process = subprocess.Popen(
-            [sys.executable, str(script), json.dumps(dataclasses.asdict(options))],
+            [sys.executable, str(script), told],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -164,4 +168,4 @@ def metrics(server: Server) -> dict[str, float]:
 def counts(server: Server) -> dict[str, float]:
     """Give our engine's slots: capacity, free, tree, running."""
     found = metrics(server)
-    return {name: found[f'semcache_engine_slots{{state="{name}"}}'] for name in _STATES}
+    return {name: found[f"semcache_engine_{name}_tokens"] for name in _STATES}

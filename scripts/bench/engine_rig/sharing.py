@@ -36,23 +36,24 @@ def slots(server: Server, prompts: Prompts, prefix: int = 1001) -> list[Row]:
 def tenants(server: Server, prompts: Prompts, number: int, prefix: int = 256) -> list[Row]:
     """Tenants with one public system prompt and a question each, several at once.
 
-    Then each asks its own question again (it must find all of it: else the next could not fail),
-    and then another tenant's, word for word: nothing behind the public prompt may be found.
+    Then each asks its own question again (it must find all of it: else the next could not fail), and
+    then as many strangers ask the same questions, word for word: nothing behind the public prompt may be
+    found. (A tenant who has asked before would find the template's words before its own question.)
     """
     system = prompts.system(prefix)
     public = len(prompts.tokens(prompts.ask(system, "")[:1], opened=False))
     questions = [prompts.ask(system, prompts.question(_QUESTION)) for _ in range(number)]
-    computed = _in_groups(server, [(name, questions[name]) for name in range(number)])
-    own = _in_groups(server, [(name, questions[name]) for name in range(number)])
-    foreign = _in_groups(server, [(name, questions[(name + 1) % number]) for name in range(number)])
+    computed = _in_groups(server, "tenant", questions)
+    own = _in_groups(server, "tenant", questions)
+    foreign = _in_groups(server, "stranger", questions)
     spent = sum(each.prompt - each.cached for each in computed)
     private = sum(each.prompt - public for each in computed)
     reach = [max(0, each.cached - public) for each in foreign]
     rows = [
         Row("public prompt: prefills", server.name, "times", [(spent - private) / public], goal=_ONCE),
         Row("own private tokens found again", server.name, "share", [_share(own, public)], goal=_ALL),
-        Row("another's private tokens found", server.name, "tokens", [float(sum(reach))], goal=_NONE),
-        Row("public tokens found by others", server.name, "share", [_public(foreign, public)], goal=_ALL),
+        Row("private tokens found by strangers", server.name, "tokens", [float(sum(reach))], goal=_NONE),
+        Row("public tokens found by strangers", server.name, "share", [_public(foreign, public)], goal=_ALL),
     ]
     rows[0].note(f"{number} tenants, {public} public tokens, {_AT_ONCE} at once")
     return rows
@@ -74,16 +75,14 @@ def _public(found: Sequence[Usage], public: int) -> float:
     return sum(min(each.cached, public) for each in found) / (public * len(found))
 
 
-def _in_groups(server: Server, asked: Sequence[tuple[int, Messages]]) -> list[Usage]:
-    replies: list[Reply] = []
-    for start in range(0, len(asked), _AT_ONCE):
-        replies += together([_tenant_call(server, *each) for each in asked[start : start + _AT_ONCE]])
-    return [usage(reply) for reply in replies]
-
-
-def _tenant_call(server: Server, name: int, messages: Messages) -> Callable[[], Reply]:
-    owner = {"tenant": f"tenant-{name}", "public_messages": 1}
-    return _call(server, body(server, messages, 1, prefix_cache=owner))
+def _in_groups(server: Server, word: str, questions: Sequence[Messages]) -> list[Usage]:
+    """Ask each question as a tenant of its own, some at once."""
+    calls = []
+    for number, messages in enumerate(questions):
+        owner = {"tenant": f"{word}-{number}", "public_messages": 1}
+        calls.append(_call(server, body(server, messages, 1, prefix_cache=owner)))
+    groups = [calls[start : start + _AT_ONCE] for start in range(0, len(calls), _AT_ONCE)]
+    return [usage(reply) for group in groups for reply in together(group)]
 
 
 def _call(server: Server, request: dict[str, object]) -> Callable[[], Reply]:
