@@ -81,7 +81,10 @@ class Metrics:
             "semcache_records_dropped", "Records lost to a full queue.", registry=registry
         )
         self._prewarmed = Counter(
-            "semcache_prewarm_heads", "Prompt beginnings computed beforehand.", ("outcome",), registry=registry
+            "semcache_prewarm_heads",
+            "Prompt beginnings computed beforehand.",
+            ("outcome",),
+            registry=registry,
         )
         self._prewarm_tokens = Counter(
             "semcache_prewarm_tokens",
