@@ -23,11 +23,10 @@ def token_count(tokens: bytes) -> int:
     Raises:
         TokensError: the bytes are not a whole number of tokens.
     """
-    count, rest = divmod(len(tokens), TOKEN_BYTES)
-    if rest:
+    if len(tokens) % TOKEN_BYTES:
         message = f"{len(tokens)} bytes are not a whole number of int32 tokens"
         raise TokensError(message)
-    return count
+    return len(tokens) // TOKEN_BYTES
 
 
 def spans_of(layers: Layers, count: int) -> tuple[Span, ...]:
@@ -48,8 +47,7 @@ def spans_of(layers: Layers, count: int) -> tuple[Span, ...]:
         merged.append((before, layer.owner))
     if not merged:
         merged.append((count, NOBODY))
-    end, owner = merged[-1]
-    merged[-1] = (max(end, count), owner)
+    merged[-1] = (max(merged[-1][0], count), merged[-1][1])
     return clipped(merged, count)
 
 

@@ -274,7 +274,7 @@ def test_a_node_that_others_hold_is_not_lengthened() -> None:
     index = tree()
     text = tokens(range(64))
     mine = index.insert(lock(index, text), text[:128], (), (Run(0, 32),), 1.0).handle
-    theirs = lock(index, text[:128])
+    theirs = lock(index, text[:128], counts=False)
     index.insert(mine, text, (), (Run(32, 32),), 2.0)
     assert theirs.runs == (Run(0, 32),)
     index.check_integrity()
@@ -329,6 +329,9 @@ def test_what_is_inserted_must_extend_what_is_held() -> None:
             index.insert(handle, text, owners, (Run(10, 1),), 1.0)
     with pytest.raises(InsertError):
         index.insert(handle, tokens([1, 2]), layers, (), 1.0)
+    put(index, tokens([5, 6, 7, 8]), Run(20, 4), layers=layers)
+    with pytest.raises(InsertError):
+        index.insert(handle, tokens([5, 6, 7, 8, 9]), layers, (Run(10, 1),), 1.0)
     index.insert(handle, tokens([1, 2, 3, 4, 5]), layers, (Run(10, 1),), 1.0)
 
 
