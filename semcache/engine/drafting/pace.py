@@ -19,7 +19,7 @@ class Stakes:
     judged tokens an experience counts; `trust` is the chance of agreement believed at first.
     """
 
-    row_cost: float = 0.12
+    row_cost: float = 0.1
     memory: float = 24.0
     trust: float = 0.8
 
