@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 
 from semcache.app import Wiring, opened
 from semcache.core import TenantId
@@ -68,6 +69,12 @@ async def worker(data: Path, store: ValkeyChild) -> AsyncIterator[httpx.AsyncCli
         transport = httpx.ASGITransport(app=parts.edge())  # type: ignore[arg-type] # an ASGI application
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             yield client
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> None:
+    """Tests of commands before this one may have bound the log to their own, closed output."""
+    structlog.reset_defaults()
 
 
 @pytest.fixture
