@@ -280,6 +280,22 @@ def test_a_node_that_others_hold_is_not_lengthened() -> None:
     index.check_integrity()
 
 
+def test_a_node_with_children_is_not_lengthened() -> None:
+    index = tree()
+    put(index, tokens([1, 2]), Run(0, 2))
+    put(index, tokens([1, 2, 9]), Run(50, 1))
+    put(index, tokens([1, 2, 7]), Run(2, 1))
+    assert [reach(index, tokens([1, 2, last])) for last in (9, 7, 5)] == [3, 3, 2]
+
+
+def test_what_comes_behind_a_reused_node_has_not_been_reused() -> None:
+    index = tree()
+    put(index, tokens([1, 2]), Run(0, 2))
+    index.unlock(lock(index, tokens([1, 2]), now=2.0))
+    put(index, tokens([1, 2, 7]), Run(2, 1))
+    assert [(node.tokens, node.hits) for node in index.snapshot(3.0, 9)] == [(2, 1), (1, 0)]
+
+
 def test_what_two_computed_at_once_is_kept_once() -> None:
     """The second to insert gets its own slots back and the tree's in their place."""
     index = tree()
