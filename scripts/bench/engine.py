@@ -43,15 +43,12 @@ from rig.report import circumstances, console, headline, save
 from rig.serving import models_folder
 
 VARIANTS = {
-    "fp32": (),
+    "fp32": ("--precision", "fp32"),
     "int8": ("--precision", "int8"),
     "fp32 fast": ("--precision", "fp32", "--mode", "fast"),
     "int8 fast": ("--precision", "int8", "--mode", "fast"),
 }
 """Flags of our engine by the name in the table."""
-
-ROWS = ("--max-active", "16")
-"""As many rows at once as the largest figure has."""
 
 THEIRS = {
     "fa": ("Q8_0", "on"),
@@ -101,7 +98,7 @@ def beside(args: argparse.Namespace) -> list[Row]:
     for name in args.ours:
         with tempfile.NamedTemporaryFile(prefix="semcache-meter-") as meter:
             launcher = (str(outside.LAUNCHER), meter.name)
-            flags = (*ROWS, *VARIANTS[name], *args.flags)
+            flags = (*VARIANTS[name], *args.flags)
             with ours(args.model, *flags, name=f"ours {name}", launcher=launcher) as server:
                 rows += outside.outside(server, Path(meter.name), Prompts(args.model, args.seed), args.rounds)
     return rows
@@ -114,7 +111,7 @@ def main() -> None:
     facts = circumstances()
     with ExitStack() as stack:
         mine = [
-            stack.enter_context(ours(args.model, *ROWS, *VARIANTS[name], *args.flags, name=f"ours {name}"))
+            stack.enter_context(ours(args.model, *VARIANTS[name], *args.flags, name=f"ours {name}"))
             for name in (args.ours if args.only else ())
         ]
         facts |= {"ours": mine[0].version if mine else "", "theirs": _their_version()}

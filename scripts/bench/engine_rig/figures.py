@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from engine_rig import decoding, first_token, sharing
 from engine_rig.prompts import Prompts
@@ -20,8 +20,6 @@ class Rig:
     prompts: Prompts
     rounds: int
     tenants: int = 256
-    slots: int = 16
-    cold: dict[str, Row] = field(default_factory=dict)
 
     @property
     def all(self) -> list[Server]:
@@ -29,11 +27,28 @@ class Rig:
         return [*self.theirs, *self.ours]
 
 
-def _best(rows: Sequence[Row], rig: Rig, *, less: bool) -> Row:
-    """Of the other side's settings the one that serves it best in this figure."""
-    names = {server.name for server in rig.theirs}
-    theirs = [row for row in rows if row.server in names]
-    return min(theirs, key=lambda row: row.middle) if less else max(theirs, key=lambda row: row.middle)
+def _against(rows: Sequence[Row], rig: Rig, goals: Mapping[str, Goal], *, speed: bool = False) -> list[Row]:
+    """Ratios of ours to the other side's best setting in this figure, and to its setting as shipped.
+
+    `speed`: more is better. Time over time where a small ratio is the goal, else theirs over ours.
+    """
+    theirs = [row for row in rows if row.server in {server.name for server in rig.theirs}]
+    if not theirs:
+        return []
+    best = max(theirs, key=_middle) if speed else min(theirs, key=_middle)
+    shipped = [row for row in theirs if row.server == SHIPPED and row is not best]
+    found = []
+    for other, judged in [(best, True), *((row, False) for row in shipped)]:
+        for mine in _of_ours(rows, rig):
+            goal = next((goal for word, goal in goals.items() if word in mine.server), None)
+            is_over = speed or goal is None or goal.less
+            above, below = (mine, other) if is_over else (other, mine)
+            found.append(ratio(rows[0].figure, above, below, goal if judged else None))
+    return found
+
+
+def _middle(row: Row) -> float:
+    return row.middle
 
 
 def _of_ours(rows: Sequence[Row], rig: Rig) -> list[Row]:
@@ -41,10 +56,10 @@ def _of_ours(rows: Sequence[Row], rig: Rig) -> list[Row]:
     return [row for row in rows if row.server in names]
 
 
-def _goal(server: str, goals: Mapping[str, Goal]) -> Goal | None:
-    return next((goal for word, goal in goals.items() if word in server), None)
+SHIPPED = "llama.cpp fa"
+"""The setting that its server chooses by itself."""
 
-
+_COLD = Goal(20, 30)
 _TTFT = {"int8": Goal(1.15, 0.7, less=True), "fp32": Goal(1.15, less=True)}
 _FOUR = {"int8": Goal(8, 15), "fp32": Goal(8)}
 _DECODE = {
@@ -58,12 +73,7 @@ def _ttft(rig: Rig) -> list[Row]:
     rows: list[Row] = []
     for streamed in (False, True):
         found = first_token.cached(rig.all, rig.prompts, rig.rounds, streamed=streamed)
-        rows += found
-        if rig.theirs:
-            best = _best(found, rig, less=True)
-            rows += [
-                ratio(found[0].figure, each, best, _goal(each.server, _TTFT)) for each in _of_ours(found, rig)
-            ]
+        rows += [*found, *_against(found, rig, _TTFT)]
     return rows
 
 
@@ -71,43 +81,23 @@ def _cold(rig: Rig) -> list[Row]:
     cold = first_token.cold(rig.all, rig.prompts, rig.rounds)
     cached = first_token.cached(rig.all, rig.prompts, rig.rounds, prefix=1024 - first_token.NEW)
     mine = {server.name for server in rig.ours}
-    goal = Goal(20, 30)
     ratios = []
     for above, below in zip(cold, cached, strict=True):
-        row = ratio("cold / cached TTFT, 1024", above, below, goal if above.server in mine else None)
+        row = ratio("cold / cached TTFT, 1024", above, below, _COLD if above.server in mine else None)
         row.server = above.server
         ratios.append(row)
-    against: list[Row] = []
-    if rig.theirs:
-        best = _best(cold, rig, less=True)
-        against = [ratio(cold[0].figure, each, best) for each in _of_ours(cold, rig)]
-    return [*cold, *against, *cached, *ratios]
+    return [*cold, *_against(cold, rig, {}), *cached, *ratios]
 
 
 def _four(rig: Rig) -> list[Row]:
     first, again = first_token.four(rig.all, rig.prompts, rig.rounds)
-    rows: list[Row] = []
-    for found, goals in ((first, _FOUR), (again, {})):
-        rows += found
-        if rig.theirs:
-            best = _best(found, rig, less=True)
-            rows += [
-                ratio(found[0].figure, best, each, _goal(each.server, goals)) for each in _of_ours(found, rig)
-            ]
-    return rows
+    return [*first, *_against(first, rig, _FOUR), *again, *_against(again, rig, {})]
 
 
 def _decode(rows: int) -> Callable[[Rig], list[Row]]:
     def figure(rig: Rig) -> list[Row]:
         found = decoding.decode(rig.all, rig.prompts, rig.rounds, rows=rows)
-        if not rig.theirs:
-            return found
-        best = _best(found, rig, less=False)
-        ratios = [
-            ratio(found[0].figure, each, best, _goal(each.server, _DECODE[rows]))
-            for each in _of_ours(found, rig)
-        ]
-        return [*found, *ratios]
+        return [*found, *_against(found, rig, _DECODE[rows], speed=True)]
 
     return figure
 
@@ -133,7 +123,7 @@ class Figure:
     theirs: tuple[str, ...] = ()
 
 
-_DECODERS = ("no fa", "no fa, Q4_0 head", "fa, Q4_0 head")
+_DECODERS = ("fa", "no fa", "no fa, Q4_0 head")
 
 FIGURES: Mapping[str, Figure] = {
     "slots": Figure(_slots),
