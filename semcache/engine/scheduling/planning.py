@@ -122,6 +122,8 @@ class Planner:
         if any(_same_next(sequence, other.sequence) for other in planned):
             return None
         whole = self._length(sequence)
+        if not whole:  # an answer whose prompt was found whole goes on token by token
+            return None
         count = whole if self._exactness.grid > 1 else min(whole, left)
         if count < min(whole, CRUMB) or not self._secure(sequence, count):
             return None

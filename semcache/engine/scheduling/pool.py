@@ -19,6 +19,7 @@ from semcache.engine.runs import cut
 from semcache.engine.scheduling.sequence import Sequence
 from semcache.engine.scheduling.slots import Slots
 from semcache.engine.scheduling.tail import Lease
+from semcache.engine.scheduling.tier import SecondTier
 
 AHEAD = 512
 """Slots of a prompt that are taken at once, so that they become one run."""
@@ -30,12 +31,14 @@ class Keeping:
 
     `rules` say which prefix goes first, `shares` who may fill how much of the pool (None: no
     limits). What was computed ahead of any request is kept for `warm_seconds`, unless nothing
-    else is left.
+    else is left. `host_bytes` of host memory hold copies of what was evicted (0: none), which
+    pays where the pool is on a device.
     """
 
     rules: EvictionRules = field(default_factory=EvictionRules)
     shares: Shares | None = None
     warm_seconds: float = 600.0
+    host_bytes: int = 0
 
 
 class Pool:
@@ -50,6 +53,7 @@ class Pool:
         *,
         step: int,
         warm: Callable[[int], None],
+        tier: SecondTier | None,
     ) -> None:
         self._network = network
         self._slots = slots
@@ -57,6 +61,7 @@ class Pool:
         self._clock = clock
         self._step = step
         self._warm = warm
+        self._tier = tier
         self._grid = network.exactness.grid
         self._shares_generated = network.exactness.shares_generated
 
@@ -65,7 +70,13 @@ class Pool:
 
         The last token is always computed, since its logits are needed. Counts no hit.
         """
-        hold = self._find(sequence, len(sequence.ids) - 1, counted=False)
+        limit = len(sequence.ids) - 1
+        if not self._shares_generated:
+            # An answer goes on from its own values: those of another cut have other bits.
+            limit = min(limit, sequence.prompt)
+        hold = self._find(sequence, limit, counted=False)
+        if self._tier is not None and sequence.hold is None:
+            hold = self._restore(sequence, hold, limit, self._tier)
         if sequence.hold is not None and hold.length <= sequence.computed:
             self._unlock(hold)
             return 0
@@ -170,6 +181,25 @@ class Pool:
         match = self._tree.match(bytes(sequence.data[: 4 * limit]), sequence.layers)
         length = match.length - match.length % self._grid
         return self._tree.lock(match, length, self._clock(), counts=counted)
+
+    def _restore(self, sequence: Sequence, hold: Handle, limit: int, tier: SecondTier) -> Handle:
+        """Bring back what follows a prefix and was evicted, as long as there is room for it."""
+        tokens = bytes(sequence.data[: 4 * limit])
+        while (found := tier.find(hold, tokens, sequence.layers, self._grid)) is not None:
+            tenant = owner_at(sequence.layers, hold.length).tenant
+            runs = None
+            if self._slots.may_keep(found.tokens, tenant):
+                runs = self._slots.take(found.tokens, hold.runs[-1].end if hold.runs else None, tenant)
+            if runs is None:
+                return hold
+            if not tier.put_back(found, runs):
+                self._slots.give(runs)
+                return hold
+            known = tokens[: 4 * (hold.length + found.tokens)]
+            inserted = self._tree.insert(hold, known, sequence.layers, runs, self._clock())
+            self._slots.give(inserted.duplicates)
+            hold = inserted.handle
+        return hold
 
     def _unlock(self, hold: Handle) -> None:
         self._slots.give(self._tree.unlock(hold))

@@ -23,6 +23,7 @@ def report(
     *,
     active: int,
     queued: int,
+    host_tokens: int,
 ) -> EngineReport:
     """Give counters and present sizes; `active` choices run, `queued` requests wait."""
     held = tree.counts()
@@ -35,7 +36,7 @@ def report(
         nodes=held.nodes,
         high_water=allocator.high_water,
         bytes_per_token=network.bytes_per_slot,
-        host_tokens=0,
+        host_tokens=host_tokens,
         prompt=counters.prompt,
         cached=counters.cached,
         generated=counters.generated,

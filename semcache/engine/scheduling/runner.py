@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from semcache.engine.generation import Failed, GenerationRequest, RunnerStats, Sink
 from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.memory.host import HostTier
 from semcache.engine.prefix.eviction import HybridPolicy
 from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.tree import PrefixTree
@@ -28,6 +29,7 @@ from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.reporting import report, top_prefixes
 from semcache.engine.scheduling.scheduler import Parts, Scheduler
 from semcache.engine.scheduling.slots import Slots
+from semcache.engine.scheduling.tier import SecondTier
 from semcache.errors import EngineError
 
 _log = logging.getLogger(__name__)
@@ -69,7 +71,10 @@ class PagedRunner:
         self._shares = keeping.shares or Shares(capacity)
         self._tree = PrefixTree(capacity, policy.order, policy, (("model", model.fingerprint),))
         self._allocator = RunAllocator(capacity)
-        self._slots = Slots(self._allocator, self._tree, keeping.shares, clock)
+        self._tier: SecondTier | None = None
+        if keeping.host_bytes:
+            self._tier = SecondTier(HostTier(keeping.host_bytes), model.network)
+        self._slots = Slots(self._allocator, self._tree, keeping.shares, clock, self._tier)
         parts = Parts(
             model=model,
             slots=self._slots,
@@ -77,6 +82,7 @@ class PagedRunner:
             users=self._users,
             background=self._background,
             warm=lambda node: policy.warm(node, clock() + keeping.warm_seconds),
+            tier=self._tier,
             clock=clock,
         )
         self._scheduler = Scheduler(parts, limits)
@@ -169,6 +175,7 @@ class PagedRunner:
             self._scheduler.counters,
             active=stats.active,
             queued=stats.queued,
+            host_tokens=0 if self._tier is None else self._tier.tokens,
         )
 
     def _ask(self, question: Callable[[], T]) -> T:

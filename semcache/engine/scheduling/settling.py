@@ -16,6 +16,8 @@ from semcache.engine import sampling
 from semcache.engine.drafting.draft import Draft
 from semcache.engine.drafting.judge import Verdict, judge
 from semcache.engine.generation import Event, Finished, FinishReason
+from semcache.engine.memory.allocator import SlotError
+from semcache.engine.prefix.faults import TreeError
 from semcache.engine.scheduling.answer import Answer
 from semcache.engine.scheduling.counters import Counters
 from semcache.engine.scheduling.passes import Outcome
@@ -29,7 +31,10 @@ _log = logging.getLogger(__name__)
 
 
 class Settler:
-    """Turns the outcome of a pass into events and new states of its sequences."""
+    """Turns the outcome of a pass into events and new states of its sequences.
+
+    `is_in_doubt` after a fault that nobody foresaw: the books should be compared.
+    """
 
     def __init__(
         self,
@@ -46,6 +51,7 @@ class Settler:
         self._counters = counters
         self._clock = clock
         self._on_answer = on_answer
+        self.is_in_doubt = False
         self._step = 0
 
     def settle(self, outcomes: list[Outcome], step: int) -> None:
@@ -62,9 +68,11 @@ class Settler:
             try:
                 self._settle(outcome)
             except EngineError as error:
+                self.is_in_doubt |= isinstance(error, TreeError | SlotError)
                 self._roster.fail(generation, error, dirty=True)
             except Exception as error:  # noqa: BLE001 - boundary: sampling and forms are fed by one request
                 _log.error("a generation failed: %s", type(error).__name__)
+                self.is_in_doubt = True
                 failure = EngineError("the generation failed inside the engine")
                 self._roster.fail(generation, failure, dirty=True)
 
@@ -74,7 +82,8 @@ class Settler:
             raise outcome.error or EngineError("the generation failed inside the engine")
         sequence = entry.sequence
         fed = len(entry.piece.tokens) - entry.draft
-        sampling.check(logits[-1 - entry.draft])
+        if entry.reads or sequence.pending > fed:  # rows that are drawn from are looked at then
+            sampling.check(logits[-1])
         self._count(sequence, fed)
         sequence.computed += fed
         sequence.furthest = max(sequence.furthest, sequence.computed)

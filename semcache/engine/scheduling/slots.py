@@ -11,6 +11,7 @@ from semcache.engine.memory.allocator import RunAllocator
 from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.tree import PrefixTree
 from semcache.engine.runs import Run
+from semcache.engine.scheduling.tier import SecondTier
 from semcache.errors import EngineError
 
 
@@ -18,12 +19,18 @@ class Slots:
     """The allocator and the tree as one source of slots. Every slot is free, the tree's, or out (`running`)."""
 
     def __init__(
-        self, allocator: RunAllocator, tree: PrefixTree, shares: Shares | None, clock: Callable[[], float]
+        self,
+        allocator: RunAllocator,
+        tree: PrefixTree,
+        shares: Shares | None,
+        clock: Callable[[], float],
+        tier: SecondTier | None = None,
     ) -> None:
         self._allocator = allocator
         self._tree = tree
         self._shares = shares
         self._clock = clock
+        self._leaving = None if tier is None else tier.keep
 
     @property
     def capacity(self) -> int:
@@ -65,6 +72,10 @@ class Slots:
         self._evict(held.get(tenant, 0) + tokens - ceiling, tenant)
         return held.get(tenant, 0) + tokens <= ceiling
 
+    def forget(self, tokens: int) -> None:
+        """Evict some tokens, as if somebody needed their slots."""
+        self._evict(tokens, None)
+
     def evict_all(self) -> int:
         """Forget all prefixes that nobody reads; gives the number of tokens."""
         before = self._allocator.free
@@ -86,4 +97,4 @@ class Slots:
 
     def _evict(self, count: int, tenant: str | None) -> None:
         if count > 0:
-            self._allocator.give(self._tree.evict(count, self._clock(), tenant=tenant))
+            self._allocator.give(self._tree.evict(count, self._clock(), tenant=tenant, leaving=self._leaving))

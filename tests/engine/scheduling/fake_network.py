@@ -79,10 +79,10 @@ class FakeNetwork:
 
     def read(self, run: Run) -> Tensor:
         values = self._values[run.start : run.end].view(np.int64).copy()
-        return torch.from_numpy(values).reshape(1, 1, 1, run.length, 1)
+        return torch.from_numpy(values).reshape(1, 1, 1, run.length, 1).repeat(2, 1, 1, 1, 1)
 
     def write(self, run: Run, values: Tensor) -> None:
-        self._values[run.start : run.end] = values.reshape(-1).numpy().view(np.uint64)
+        self._values[run.start : run.end] = values[0].reshape(-1).numpy().view(np.uint64)
 
     def left_dirty(self) -> int:
         """Slots that hold what is not finite."""

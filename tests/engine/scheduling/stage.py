@@ -15,13 +15,17 @@ from semcache.engine.generation import (
     Sampling,
 )
 from semcache.engine.memory.allocator import RunAllocator
+from semcache.engine.memory.host import HostTier
+from semcache.engine.prefix.eviction import HybridPolicy
+from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import Shares
+from semcache.engine.prefix.tree import PrefixTree
 from semcache.engine.scheduling.job import Job
 from semcache.engine.scheduling.planning import Limits
 from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.scheduler import Parts, Scheduler
 from semcache.engine.scheduling.slots import Slots
-from tests.engine.prefix import recent
+from semcache.engine.scheduling.tier import SecondTier
 from tests.engine.scheduling.fake_network import END, FakeModel, FakeNetwork
 
 DEFAULTS = Limits()
@@ -81,17 +85,27 @@ class Stage:
         queue: int = 1000,
         context: int = 200,
         shares: Shares | None = None,
+        host_bytes: int = 0,
+        tree: PrefixTree | None = None,
     ):
         self.network = network
         self.seconds = 100.0
         self.model = FakeModel(network, context)
         self.allocator = RunAllocator(network.slots)
-        self.tree = recent.tree(network.slots)
-        self.slots = Slots(self.allocator, self.tree, shares, self._clock)
+        self.tree = tree or hybrid_tree(network.slots, shares)
+        tier = SecondTier(HostTier(host_bytes), network) if host_bytes else None
+        self.slots = Slots(self.allocator, self.tree, shares, self._clock, tier)
         self.users, self.background = WaitingQueue(queue), WaitingQueue(queue)
         self.warmed: list[int] = []
         parts = Parts(
-            self.model, self.slots, self.tree, self.users, self.background, self.warmed.append, self._clock
+            self.model,
+            self.slots,
+            self.tree,
+            self.users,
+            self.background,
+            self.warmed.append,
+            tier,
+            self._clock,
         )
         self.scheduler = Scheduler(parts, limits)
 
@@ -147,3 +161,9 @@ class Stage:
             assert sum(isinstance(event, Finished) and event.index == index for event in asked.events) == 1
             assert asked.said(index) == self.expected(asked.request, index)
         assert asked.done.prompt_tokens == len(asked.request.prompt)
+
+
+def hybrid_tree(slots: int, shares: Shares | None = None) -> PrefixTree:
+    """The tree as it is served, with an edge between shallow and deep that small tests cross."""
+    policy = HybridPolicy(slots, EvictionRules(shallow=16), shares)
+    return PrefixTree(slots, policy.order, policy)

@@ -162,3 +162,11 @@ def test_a_prompt_that_cannot_be_answered_fails_alone(prompt: tuple[int, ...], w
     stage.run()
     assert words in (bad.error or "")
     stage.assert_true(good)
+
+
+def test_books_that_do_not_add_up_after_a_fault_end_the_engine() -> None:
+    stage = Stage(FakeNetwork(400))
+    stage.submit(ask(numbers(9), new_constraint=lambda: {}[0]))
+    stage.allocator.take(3)  # slots that nobody answers for
+    with pytest.raises(EngineError, match="account of its slots"):
+        stage.scheduler.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 import pytest
 from hypothesis import settings
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from semcache.engine.forward import Exactness, Piece
-from semcache.engine.generation import GenerationRequest, Sampling
+from semcache.engine.generation import Done, Failed, GenerationRequest, Sampling
 from semcache.engine.layers import PUBLIC, Layer, Owner
+from semcache.engine.prefix.shares import Share, Shares
 from semcache.engine.scheduling.planning import Limits
+from tests.engine.prefix import recent
 from tests.engine.scheduling.fake_network import GUILTY, POISON, FakeNetwork
 from tests.engine.scheduling.stage import GREEDY, Asked, Stage, ask
 
@@ -48,12 +51,20 @@ class Machine(RuleBasedStateMachine):
 
     exactness = Exactness()
     slots = 72
+    host_bytes = 0
+    shares: Shares | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.network = FakeNetwork(self.slots, self.exactness)
         self.network.before = self._before
-        self.stage = Stage(self.network, limits=Limits(active=4, chunk=7, budget=10, tail=4))
+        self.stage = Stage(
+            self.network,
+            limits=Limits(active=4, chunk=7, budget=10, tail=4),
+            shares=self.shares,
+            host_bytes=self.host_bytes,
+            tree=recent.tree(self.slots),
+        )
         self.asked: list[Asked] = []
         self.fault: Exception | None = None
         self.is_common = False
@@ -107,7 +118,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 40))
     def evict(self, count: int) -> None:
-        self.stage.allocator.give(self.stage.tree.evict(count, self.stage.seconds))
+        self.stage.slots.forget(count)
 
     @invariant()
     def sound(self) -> None:
@@ -123,6 +134,7 @@ class Machine(RuleBasedStateMachine):
         if asked.job.is_cancelled and not asked.is_over:
             return
         assert asked.is_over
+        assert sum(isinstance(event, Done | Failed) for event in asked.events) == 1
         if asked.error is None:
             assert POISON not in request.prompt
             self.stage.assert_true(asked)
@@ -147,7 +159,14 @@ class HalfMachine(Machine):
     exactness = Exactness(grid=1, shares_generated=False)
 
 
-@pytest.mark.parametrize("machine", [Machine, GridMachine, HalfMachine])
+class TieredMachine(Machine):
+    """Evicted runs are copied to the host, and tenants have limits."""
+
+    host_bytes = 40_000
+    shares = Shares(72, tenants=MappingProxyType({"a": Share(floor=10), "b": Share(ceiling=30)}))
+
+
+@pytest.mark.parametrize("machine", [Machine, GridMachine, HalfMachine, TieredMachine])
 def test_any_history_leaves_every_slot_and_every_answer_in_order(machine: type[Machine]) -> None:
     case = machine.TestCase
     case.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)
