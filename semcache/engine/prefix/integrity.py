@@ -44,7 +44,9 @@ def _check_rows(store: NodeStore, living: list[int]) -> None:
     _demand(not set(spare) & set(living), "a living row is spare")
     _demand(len(spare) + len(living) + 1 == len(store.length), "rows are lost")
     for row in spare:
-        blank = not (store.hits[row] or store.pins[row] or store.below[row] or store.weight[row])
+        blank = not (
+            store.only[row] or store.hits[row] or store.pins[row] or store.below[row] or store.weight[row]
+        )
         _demand(blank and not store.end[row], f"dead row {row} is not blank")
 
 
@@ -71,10 +73,23 @@ def _check_links(structure: Structure, living: list[int]) -> None:
         _demand(store.end[node] == store.end[parent] + store.length[node], f"node {node} ends wrongly")
         _demand(store.created[node] >= store.created[parent], f"node {node} is older than what it needs")
         _demand(parent == ROOT or (parent in forgotten) == (node in forgotten), f"half-forgotten: {node}")
-    for node in known:
+    by_edge = [node for node in known if store.only[store.parent[node]] != node]
+    for node in by_edge:
         _demand(structure.edges.get(structure.key(node)) == node, f"no edge leads to {node}")
-    _demand(len(structure.edges) == len(known), "edges lead nowhere")
+        _demand(not _hides(store, node), f"{node} is hidden by an only child")
+    _demand(len(structure.edges) == len(by_edge), "edges lead nowhere")
+    only = {node: store.only[node] for node in (ROOT, *living) if store.only[node]}
+    _demand(
+        all(store.parent[child] == node and store.length[child] for node, child in only.items()),
+        "an only child is none",
+    )
     _demand(forgotten <= set(living), "a dead node is still to be forgotten")
+
+
+def _hides(store: NodeStore, node: int) -> bool:
+    """True if the parent says that another node is its only child of this owner."""
+    parent = store.parent[node]
+    return bool(store.only[parent]) and store.owner[node] == store.owner[parent]
 
 
 def _check_pins(structure: Structure, living: list[int], handles: Collection[Handle]) -> None:

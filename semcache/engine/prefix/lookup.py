@@ -30,7 +30,7 @@ def _descend(structure: Structure, tokens: bytes, spans: Sequence[Span]) -> tupl
     """Follow edges as far as there are any; whether the tokens between them agree is not yet known."""
     ids = memoryview(tokens).cast("I")
     edge, lengths = structure.edges.get, structure.store.length
-    owners, codes = structure.store.owner, structure.store.codes
+    owners, only, codes = structure.store.owner, structure.store.only, structure.store.codes
     path: list[int] = []
     node: int | None = ROOT
     at = 0
@@ -40,10 +40,14 @@ def _descend(structure: Structure, tokens: bytes, spans: Sequence[Span]) -> tupl
             break
         turn = 0 if owners[node] == code else (code + 1) << OWNER_SHIFT
         while at < stop:
-            node = edge(ids[at] << PARENT_BITS | node | turn)
+            if turn:
+                node = edge(ids[at] << PARENT_BITS | node | turn)
+                turn = 0
+            else:
+                # An only child is taken untried: where it does not agree, the match ends anyway.
+                node = only[node] or edge(ids[at] << PARENT_BITS | node)
             if node is None:
                 return path, at
-            turn = 0
             path.append(node)
             at += lengths[node]
         if at > stop:

@@ -32,7 +32,8 @@ _VACANT = b"\xff" * TOKEN_BYTES
 class NodeStore:
     """Columns by node number (see `victims.Nodes` for the public ones). A dead row has length 0.
 
-    `pins` counts the handles that end at a node or below, `below` its children, `owner` is an
+    `pins` counts the handles that end at a node or below, `below` its children (`only` is
+    one that needs no edge, or 0: see `structure`), `owner` is an
     index into `owners` (`codes` is the way back), `start` its first slot. `text` holds the tokens, by
     slot, `table` the digests. `spare` rows are dead. `runs` and `texts` remember what was asked for
     lately; whoever changes a node calls `changed`.
@@ -47,6 +48,7 @@ class NodeStore:
         self.pins: list[int] = []
         self.hits: list[int] = []
         self.below: list[int] = []
+        self.only: list[int] = []
         self.weight: list[float] = []
         self.start = array("i")
         self.end = array("i")
@@ -127,7 +129,7 @@ class NodeStore:
         """Give a row back, all its columns zero again."""
         self._release(self.owner[node])
         self.changed(node)
-        for column in (self.parent, self.length, self.owner, self.pins, self.hits, self.below):
+        for column in self._whole_numbers():
             column[node] = 0
         for numbers in (self.weight, self.touched, self.created):
             numbers[node] = 0.0
@@ -147,6 +149,9 @@ class NodeStore:
     def living(self) -> list[int]:
         """List the numbers of all nodes. Walks all rows."""
         return [node for node, length in enumerate(self.length) if length]
+
+    def _whole_numbers(self) -> tuple[list[int], ...]:
+        return self.parent, self.length, self.owner, self.pins, self.hits, self.below, self.only
 
     def _code(self, owner: Owner) -> int:
         code = self.codes.get(owner)
@@ -172,7 +177,7 @@ class NodeStore:
         """Add rows, by a sixteenth: lists grow by the block, without room of their own behind it."""
         old = len(self.length)
         more = max(64, old // 16)
-        for column in (self.parent, self.length, self.owner, self.pins, self.hits, self.below):
+        for column in self._whole_numbers():
             column.extend([0] * more)
         self.weight.extend([0.0] * more)
         for numbers in (self.start, self.end, self.touched, self.created):

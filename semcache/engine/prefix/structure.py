@@ -22,6 +22,8 @@ OWNER_SHIFT = 60
 class Structure:
     """The tree's shape over a `NodeStore`.
 
+    A child is found in one of two ways. Most nodes have one child, of their own owner: it stands in
+    the column `only`, and no other child of that owner exists. All others have an edge.
     `edges` maps (parent, first token, owner) to the child: one int of the parent's number, the
     token above it, and above that the owner where it differs from the parent's (0 where not; most
     keys are small so). `pinned` counts the tokens of pinned nodes. `forgotten` are nodes that no
@@ -80,8 +82,7 @@ class Structure:
         store.created[node] = max(now, store.created[parent])
         store.touched[node] = now
         store.pins[node] = 1
-        store.below[parent] += 1
-        self.edges[self.key(node)] = node
+        self._link(node)
         self.table.add(node, digest)
         self._book(owner, run.length, run.length)
         return node
@@ -108,8 +109,9 @@ class Structure:
         is_queued = self.is_leaf(node)
         if is_queued:
             self.queue.remove(node)
-        edge = self.key(node)
         parent, whole = store.parent[node], store.run(node)
+        is_only = store.only[parent] == node
+        edge = 0 if is_only else self.key(node)
         head = length - store.end[parent]
         upper = store.new(parent, store.owner_of(node), Run(whole.start, head))
         for numbers in (store.pins, store.hits):
@@ -122,8 +124,11 @@ class Structure:
         store.start[node] = whole.start + head
         store.length[node] = whole.length - head
         store.changed(node)
-        self.edges[edge] = upper
-        self.edges[self.key(node)] = node
+        store.only[upper] = node
+        if is_only:
+            store.only[parent] = upper
+        else:
+            self.edges[edge] = upper
         self.table.add(upper, self._digest(upper))
         if is_queued:
             self.queue.add(node)
@@ -151,8 +156,11 @@ class Structure:
         is_known = node not in self.forgotten
         self.forgotten.discard(node)
         if is_known:
-            del self.edges[self.key(node)]
             self.table.remove(node)
+            if store.only[parent] == node:
+                store.only[parent] = 0
+            else:
+                del self.edges[self.key(node)]
         # The root has no count of forgotten nodes below it.
         if parent or is_known:
             store.below[parent] -= 1
@@ -204,6 +212,7 @@ class Structure:
         for node in store.living():
             if store.pins[node]:
                 self.forgotten.add(node)
+                store.only[node] = 0
                 continue
             run = store.run(node)
             freed.append(run)
@@ -215,6 +224,21 @@ class Structure:
         store.below[ROOT] = 0
         self.version = object()
         return tuple(freed)
+
+    def _link(self, node: int) -> None:
+        """Make a new node reachable from its parent."""
+        store = self.store
+        parent = store.parent[node]
+        other = store.only[parent]
+        has_parents_owner = store.owner[node] == store.owner[parent]
+        store.below[parent] += 1
+        if has_parents_owner and store.below[parent] == 1:
+            store.only[parent] = node
+            return
+        if has_parents_owner and other:
+            store.only[parent] = 0
+            self.edges[self.key(other)] = other
+        self.edges[self.key(node)] = node
 
     def _digest(self, node: int) -> bytes:
         return self.digester.of(self.text(node), self.spans(node))

@@ -1,6 +1,6 @@
 """The tree as people and the warm-up see it: which prefixes are worth most. No tokens, no slots.
 
-Reads only. Each view is one pass over all rows (about 0.3 s for a million), so it is for pages
+Reads only. Each view is one pass over all rows (up to a microsecond a row), so it is for pages
 and for keeping statistics, not for every request.
 """
 
