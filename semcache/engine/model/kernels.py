@@ -6,6 +6,7 @@ and a test says when one of them is gone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -39,30 +40,30 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Product | None:
     return multiply
 
 
-def integer_product(weight: Tensor) -> Product | None:
+def integer_product(weight: Tensor, scales: Tensor, lowest: int) -> Product | None:
     """Lay int8 [out, in] weights out once for fbgemm's integer product.
 
-    The product takes whole numbers as float32 [rows, in], each within +-63 so that no pair of
-    8-bit products leaves 16 bits, and gives exact sums as float32 [rows, out] (exact below 2^24).
-    Gives None where this torch cannot.
+    The product takes whole numbers from `lowest` to `lowest` + 255 as float32 [rows, in] and gives
+    their exact integer sums times `scales` [out] as float32 [rows, out]. fbgemm adds pairs of
+    products in 16 bits that do not wrap but stick, so the caller must keep twice the largest
+    product of (value - lowest) and weight below 2^15. Gives None where this torch cannot.
     """
     try:
         prepack = torch.ops.quantized.linear_prepack
         product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        scales = torch.ones(len(weight), dtype=torch.float64)
-        zeros = torch.zeros(len(weight), dtype=torch.int64)
-        quantised = torch._make_per_channel_quantized_tensor(weight, scales, zeros, 0)  # noqa: SLF001 - as above
-        packed: Any = prepack(quantised, None)
-        product(torch.zeros(1, weight.shape[1]), 1.0, _MIDDLE, packed)
+        with warnings.catch_warnings():
+            # torch announces that such tensors will go; the test of this function will tell when.
+            warnings.simplefilter("ignore")
+            quantised = torch._make_per_channel_quantized_tensor(  # noqa: SLF001 - as above
+                weight, scales.double(), torch.zeros(len(weight), dtype=torch.int64), 0
+            )
+            packed: Any = prepack(quantised, None)
+            product(torch.zeros(1, weight.shape[1]), 1.0, -lowest, packed)
     except (AttributeError, RuntimeError, NotImplementedError):
         return None
 
     def multiply(x: Tensor) -> Tensor:
-        result: Tensor = product(x, 1.0, _MIDDLE, packed)
+        result: Tensor = product(x, 1.0, -lowest, packed)
         return result
 
     return multiply
-
-
-_MIDDLE = 64
-"""fbgemm takes unsigned bytes: -63..63 becomes 1..127."""

@@ -36,7 +36,7 @@ class LlamaNetwork:
         self.shape = shape
         self.exactness = exactness
         self._is_joint = exactness.grid == 1
-        self._weights = weights
+        self.weights = weights
         self._angles = angles
         self._pool = pool
 
@@ -68,14 +68,14 @@ class LlamaNetwork:
         with memory_errors():
             device = self._angles.device
             attention = Attention(layout, self.shape, self._pool)
-            x = self._weights.table[torch.tensor(layout.tokens, device=device)]
+            x = self.weights.table[torch.tensor(layout.tokens, device=device)]
             angles = self._angles[torch.tensor(layout.positions, device=device)]
-            for number, layer in enumerate(self._weights.layers):
+            for number, layer in enumerate(self.weights.layers):
                 self._layer(number, layer, x, angles, attention)
             if not layout.outputs:
                 return [torch.empty(0, self.shape.vocabulary) for _ in pieces]
             x = x[torch.tensor(layout.outputs, device=device)]
-            logits = self._weights.head(self._weights.norm(x)).float().cpu()
+            logits = self.weights.head(self.weights.norm(x)).float().cpu()
         return list(torch.split(logits, list(layout.counts)))
 
     def _layer(

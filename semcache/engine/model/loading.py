@@ -16,13 +16,15 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from torch import Tensor
 
 from semcache.engine.fingerprint import fingerprint
 from semcache.engine.forward import Exactness, Network
 from semcache.engine.model.exactness import keeps_bits, rows_stand_alone
-from semcache.engine.model.linear import LEAST_ROWS, Linear, Plain, packed, row_int8
+from semcache.engine.model.linear import LEAST_ROWS, Linear, LinearMaker, Plain, RowInt8, SplitInt8, packed
 from semcache.engine.model.llama import LlamaNetwork
+from semcache.engine.model.norm import NormPlace
 from semcache.engine.model.pool import KvPool
 from semcache.engine.model.rotary import angles
 from semcache.engine.model.selfcheck import compare, reference
@@ -102,7 +104,7 @@ def load_model(name: str | Path, settings: Settings, stage: Stage) -> LoadedMode
         tokenizer, model = _read(source, precision, stage)
         stage("checking the weights")
         weights_identity = fingerprint(source.folder, only=source.gguf)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         # What transformers raises for a bad folder; its first line names the file, never a prompt.
         first_line = (str(error).splitlines() or ["no reason given"])[0]
         raise EngineError(f"cannot load the model in {source.folder}: {first_line}") from error
@@ -182,16 +184,29 @@ def _read(source: Source, precision: Precision, stage: Stage) -> tuple[Any, Any]
         stage("reading the tokenizer of the GGUF file (about 20 s)")
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, gguf_file=source.gguf)
         stage("reading the weights of the GGUF file (about 30 s)")
-        model = transformers.AutoModelForCausalLM.from_pretrained(place, gguf_file=source.gguf, dtype=dtype)
+        model = _weights(place, gguf_file=source.gguf, dtype=dtype)
     else:
         stage("reading the tokenizer")
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
         read_shape(transformers.AutoConfig.from_pretrained(place, local_files_only=True))
         stage("reading the weights")
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            place, dtype=dtype, local_files_only=True, use_safetensors=True
-        )
+        model = _weights(place, dtype=dtype, local_files_only=True, use_safetensors=True)
     return tokenizer, model.eval().requires_grad_(False)
+
+
+def _weights(place: str, **options: Any) -> Any:
+    """Read a causal model; transformers itself would make up weights that the files lack.
+
+    Raises:
+        ValueError: some are missing or have another shape.
+    """
+    model, found = transformers.AutoModelForCausalLM.from_pretrained(
+        place, output_loading_info=True, **options
+    )
+    lacking = sorted({*found["missing_keys"], *(str(key) for key in found["mismatched_keys"])})
+    if lacking:
+        raise ValueError(f"{len(lacking)} weights are missing, among them {lacking[0]}")
+    return model
 
 
 def _resolve(precision: Precision, device: torch.device) -> Precision:
@@ -204,23 +219,26 @@ def _recipe(precision: Precision, device: torch.device, mode: Mode) -> Recipe:
     if precision is Precision.INT8:
         if device.type != "cpu":
             raise EngineError("int8 is for the CPU; a GPU computes in bf16 or fp32")
-        return Recipe(_int8, is_folded=True)
+        return Recipe(_int8(RowInt8), _int8(SplitInt8), NormPlace.APART)
     if precision is Precision.FP32 and device.type == "cpu":
-        return Recipe(packed, is_folded=True)
+        return Recipe(packed, packed, NormPlace.FOLDED)
     least = LEAST_ROWS if mode is Mode.EXACT else 1
 
     def plain(weight: Tensor, bias: Tensor | None) -> Linear:
         return Plain(weight, bias, least)
 
     # In bf16 a folded weight would be rounded once more, and a GPU has the whole norm as one kernel.
-    return Recipe(plain, is_folded=False)
+    return Recipe(plain, plain, NormPlace.TORCH)
 
 
-def _int8(weight: Tensor, bias: Tensor | None) -> Linear:
-    try:
-        return row_int8(weight, bias)
-    except NotImplementedError as error:
-        raise EngineError("int8 is not possible with this torch; fp32 is") from error
+def _int8(kind: LinearMaker) -> LinearMaker:
+    def make(weight: Tensor, bias: Tensor | None) -> Linear:
+        try:
+            return kind(weight, bias)
+        except NotImplementedError as error:
+            raise EngineError("int8 is not possible with this torch; fp32 is") from error
+
+    return make
 
 
 def _identity(weights: str, settings: Settings, kernel: str, exactness: Exactness) -> str:

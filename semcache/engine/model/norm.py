@@ -1,11 +1,13 @@
 """Root-mean-square norms: with weights of their own, or with the weights moved into the next matrix.
 
-The second is a third of the work on the CPU. Both work on each row alone.
+The second is half of the work on the CPU. Both work on each row alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from enum import Enum, auto
 
 import torch
 from torch import Tensor
@@ -27,22 +29,36 @@ class RmsNorm:
         return rms_norm(x, self._weight.shape, self._weight, self._epsilon)
 
 
-class UnitNorm:
-    """x / sqrt(sum(x^2) + size * epsilon): what is left when weight and sqrt(size) are part of the next matrix."""
+class LengthNorm:
+    """The same by fewer and faster steps for the CPU: x / sqrt(sum(x^2) + size * epsilon), then `gain` if any."""
 
-    def __init__(self, size: int, epsilon: float) -> None:
+    def __init__(self, size: int, epsilon: float, gain: Tensor | None) -> None:
         self._added = size * epsilon
+        self._gain = gain
 
     def __call__(self, x: Tensor) -> Tensor:
         """Norm each row."""
         length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-        scaled: Tensor = x * length.square_().add_(self._added).rsqrt_()
-        return scaled
+        result: Tensor = x * length.square_().add_(self._added).rsqrt_()
+        return result if self._gain is None else result.mul_(self._gain)
 
 
-def split_norm(weight: Tensor, epsilon: float, *, is_folded: bool) -> tuple[Norm, Tensor | None]:
+class NormPlace(Enum):
+    """Where a norm's weight goes: FOLDED into the next matrix, APART beside a fast norm, or in TORCH's own."""
+
+    FOLDED = auto()
+    APART = auto()
+    TORCH = auto()
+
+
+def split_norm(weight: Tensor, epsilon: float, place: NormPlace) -> tuple[Norm, Tensor | None]:
     """Give a norm, and what the columns of the next matrix must be multiplied by (None: nothing)."""
-    if not is_folded:
-        return RmsNorm(weight.clone(), epsilon), None
     size = len(weight)
-    return UnitNorm(size, epsilon), weight * size**0.5
+    gain = weight * math.sqrt(size)
+    match place:
+        case NormPlace.FOLDED:
+            return LengthNorm(size, epsilon, None), gain
+        case NormPlace.APART:
+            return LengthNorm(size, epsilon, gain), None
+        case NormPlace.TORCH:
+            return RmsNorm(weight.clone(), epsilon), None

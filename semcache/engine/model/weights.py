@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from semcache.engine.model.linear import InRows, Linear, LinearMaker
-from semcache.engine.model.norm import Norm, split_norm
+from semcache.engine.model.norm import Norm, NormPlace, split_norm
 from semcache.engine.model.rotary import paired
 from semcache.engine.model.shape import Shape
 
@@ -47,10 +47,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How weights are kept: who makes the products, and whether norms' weights move into them."""
+    """How weights are kept: who makes the products and the head, and where norms' weights go."""
 
     make: LinearMaker
-    is_folded: bool
+    make_head: LinearMaker
+    norms: NormPlace
 
 
 def in_rows(weights: Weights, count: int) -> Weights:
@@ -74,8 +75,8 @@ def take_weights(model: Any, shape: Shape, recipe: Recipe) -> Weights:
     decoder = model.model
     # A copy: a view would keep the whole checkpoint file mapped.
     table = decoder.embed_tokens.weight.detach().clone()
-    norm, columns = split_norm(decoder.norm.weight.detach(), shape.epsilon, is_folded=recipe.is_folded)
-    head = recipe.make(_scaled(_weight(model.lm_head), columns), _bias(model.lm_head))
+    norm, columns = split_norm(decoder.norm.weight.detach(), shape.epsilon, recipe.norms)
+    head = recipe.make_head(_scaled(_weight(model.lm_head), columns), _bias(model.lm_head))
     _empty(model.lm_head)
     layers: list[LayerWeights] = []
     for module in decoder.layers:
@@ -134,7 +135,7 @@ def _softmax_scale(shape: Shape) -> float:
 
 
 def _norm(module: Any, shape: Shape, recipe: Recipe) -> tuple[Norm, Tensor | None]:
-    return split_norm(module.weight.detach(), shape.epsilon, is_folded=recipe.is_folded)
+    return split_norm(module.weight.detach(), shape.epsilon, recipe.norms)
 
 
 def _scaled(weight: Tensor, columns: Tensor | None) -> Tensor:
