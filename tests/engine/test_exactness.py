@@ -37,6 +37,7 @@ from semcache.engine.model.loading import LoadedModel, Settings, load_model
 from semcache.engine.report import EngineReport
 from semcache.engine.runs import Run
 from semcache.engine.scheduling.planning import Limits
+from semcache.engine.scheduling.pool import Keeping
 from semcache.engine.scheduling.runner import PagedRunner
 
 GREEDY = Sampling(temperature=0.0)
@@ -122,11 +123,11 @@ class Narrow:
 class Desk:
     """A runner and how one asks it."""
 
-    def __init__(self, model: LoadedModel, slots: int, limits: Limits) -> None:
+    def __init__(self, model: LoadedModel, slots: int, limits: Limits, keeping: Keeping) -> None:
         network = Narrow(model.network, slots)
         self.slots = slots
         self.runner = PagedRunner(
-            replace(model, network=network), limits=limits, max_queue=1_000, checks=True
+            replace(model, network=network), limits=limits, keeping=keeping, max_queue=1_000, checks=True
         )
 
     def ask(self, request: GenerationRequest) -> Callable[[], Said]:
@@ -184,8 +185,8 @@ def reference(real_folder: Path) -> Any:
 def open_desk(smol: LoadedModel) -> Iterator[Open]:
     opened: list[Desk] = []
 
-    def begin(slots: int = 3_000, **limits: int) -> Desk:
-        opened.append(Desk(smol, slots, Limits(**limits)))
+    def begin(slots: int = 3_000, *, host_bytes: int = 0, **limits: int) -> Desk:
+        opened.append(Desk(smol, slots, Limits(**limits), Keeping(host_bytes=host_bytes)))
         return opened[-1]
 
     yield begin
@@ -336,6 +337,20 @@ def test_five_hundred_prompts_have_one_answer_each(
     ]
     assert False not in agreement
     assert agreement.count(True) >= 48, "nearly all answers are far from a tie"
+
+
+def test_what_comes_back_from_host_memory_has_its_bits(smol: LoadedModel, open_desk: Open) -> None:
+    """Three prompts in a pool with room for one: each pushes the others out, into the second tier."""
+    requests = [replace(request, max_tokens=3) for request in prompts(smol, 9, seed=5, words=2)[::3]]
+    desk = open_desk(slots=max(len(request.prompt) for request in requests) + 8, host_bytes=1 << 26, tail=4)
+    truth = [desk.ask(request)() for request in requests]
+    for _ in range(2):
+        again = [desk.ask(request)() for request in requests]
+        assert differing(truth, again) == []
+        assert (
+            sum(said.done.cached_tokens for said in again) > sum(len(each.prompt) for each in requests) // 2
+        )
+    assert desk.close().host_tokens > 0
 
 
 @pytest.mark.parametrize("sampling", [DRAWN, replace(DRAWN, top_p=1.0, frequency_penalty=0.0)])
