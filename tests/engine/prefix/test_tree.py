@@ -540,6 +540,20 @@ def test_another_model_finds_nothing_and_users_finish() -> None:
     index.check_integrity()
 
 
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_chain_is_forgotten_from_its_tail_up(is_held: bool) -> None:
+    index = tree()
+    put(index, tokens([1, 2]), Run(0, 2))
+    put(index, tokens([1, 2, 3]), Run(9, 1))
+    handle = lock(index, tokens([1, 2, 3])) if is_held else lock(index, b"")
+    cleared = index.clear()
+    index.check_integrity()
+    assert set(cleared + index.unlock(handle)) == {Run(0, 2), Run(9, 1)}
+    index.check_integrity()
+    assert index.evict(9, 2.0) == ()
+    put(index, tokens([1, 2, 3]), Run(0, 3))
+
+
 def test_a_match_from_before_the_change_is_not_locked_after() -> None:
     index = tree()
     put(index, tokens([1, 2]), Run(0, 2))
