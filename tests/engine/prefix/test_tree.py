@@ -732,3 +732,10 @@ def test_the_recount_notices_damage(damage: str) -> None:
             store.end[leaf] += 1
     with pytest.raises(IntegrityError):
         index.check_integrity()
+
+
+def test_a_clock_that_goes_back_makes_nothing_older_than_what_it_stands_on() -> None:
+    index = tree()
+    put(index, tokens([1, 2]), Run(0, 2), now=5.0)
+    put(index, tokens([1, 2, 3]), Run(9, 1), now=1.0)
+    assert lock(index, tokens([1, 2, 3])).youngest == 5.0
