@@ -57,6 +57,7 @@ class EngineSettings(Strict):
 
     model: str = "SmolLM2-135M-Instruct"
     name: str = "local"
+    aliases: tuple[str, ...] = ()
     threads: Annotated[int, Field(gt=0)] = 1
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     always: bool = False

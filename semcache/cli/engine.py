@@ -40,6 +40,9 @@ def engine(
         str, typer.Option(help="Folder with safetensors weights, GGUF file, or owner/name on the hub.")
     ],
     name: Annotated[str, typer.Option(help="Model name that requests give.")] = "local",
+    alias: Annotated[
+        list[str] | None, typer.Option(help="Another name for the model; all names share what was computed.")
+    ] = None,
     socket: Annotated[Path | None, typer.Option(help="Listen on this unix socket.")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Listen on this port; 0 takes a free one.")
@@ -102,6 +105,7 @@ def engine(
     options = EngineOptions(
         model=model,
         name=name,
+        aliases=tuple(alias or ()),
         socket=socket,
         host=host,
         port=port or 0,

@@ -36,6 +36,7 @@ class Household:
                 model=resolve(settings.engine.model, settings.data),
                 data=settings.data,
                 name=settings.engine.name,
+                aliases=settings.engine.aliases,
                 threads=settings.engine.threads,
                 max_context=settings.engine.max_context,
                 max_queue=settings.engine.max_queue,

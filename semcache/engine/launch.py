@@ -36,6 +36,7 @@ class EngineSpec:
     model: str | Path
     data: Path
     name: str = "local"
+    aliases: tuple[str, ...] = ()
     threads: int = 1
     max_context: int | None = None
     max_queue: int = 64
@@ -66,8 +67,9 @@ class EngineSpec:
         }
         if self.max_context is not None:
             options["max-context"] = self.max_context
-        shares = [f"--share={limit}" for limit in self.limits]
-        return [f"--{key}={value}" for key, value in options.items()] + shares + ["--exit-with-stdin"]
+        repeated = [f"--share={limit}" for limit in self.limits]
+        repeated += [f"--alias={alias}" for alias in self.aliases]
+        return [f"--{key}={value}" for key, value in options.items()] + repeated + ["--exit-with-stdin"]
 
 
 async def spawn(command: tuple[str, ...], spec: EngineSpec, socket: Path, log_path: Path) -> Process:

@@ -35,6 +35,7 @@ class EngineOptions:
 
     model: str | Path
     name: str = "local"
+    aliases: tuple[str, ...] = ()
     socket: Path | None = None
     host: str = "127.0.0.1"
     port: int = 0
@@ -70,7 +71,9 @@ def serve(options: EngineOptions) -> int:
             failed.set()
             server.should_exit = True
 
-        app = create_app(host, options.name, max_body=options.max_body, on_failure=on_failure)
+        app = create_app(
+            host, (options.name, *options.aliases), max_body=options.max_body, on_failure=on_failure
+        )
         server = uvicorn.Server(_uvicorn_config(app))
         # uvicorn hands a signal on after its own orderly end; this way the socket is removed, too.
         signal.signal(signal.SIGTERM, _leave)

@@ -38,19 +38,21 @@ MAX_READING = 64
 """Requests whose body is being read or cut into tokens at one time."""
 
 
-def create_app(host: EngineHost, name: str, *, max_body: int, on_failure: Callable[[], None]) -> FastAPI:
+def create_app(
+    host: EngineHost, names: tuple[str, ...], *, max_body: int, on_failure: Callable[[], None]
+) -> FastAPI:
     """Build the application.
 
     Args:
         host: Loads and holds the engine; started and closed with the application.
-        name: Model name that requests must give.
+        names: What requests may call the model; all of them share what was computed.
         max_body: Largest request body in bytes.
         on_failure: Called once when the engine is beyond help, so that the process may end.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan(host, on_failure))
     metrics = EngineMetrics(lambda: present_report(host))
-    api = ChatApi(host, name, max_body, metrics)
-    Observatory(host, name, metrics, api.begin_warm).add_to(app)
+    api = ChatApi(host, names, max_body, metrics)
+    Observatory(host, names[0], metrics, api.begin_warm).add_to(app)
     app.add_api_route("/v1/chat/completions", api.chat, methods=["POST"], response_model=None)
     app.add_api_route("/v1/models", api.models, methods=["GET"], response_model=None)
     app.add_api_route("/v1/models/{model:path}", api.model, methods=["GET"], response_model=None)
@@ -87,10 +89,12 @@ async def _watch(host: EngineHost, on_failure: Callable[[], None]) -> None:
 class ChatApi:
     """The handlers; `created` is the time that the model list shows, in Unix seconds."""
 
-    def __init__(self, host: EngineHost, name: str, max_body: int, metrics: EngineMetrics) -> None:
+    def __init__(
+        self, host: EngineHost, names: tuple[str, ...], max_body: int, metrics: EngineMetrics
+    ) -> None:
         self._host = host
         self._metrics = metrics
-        self._name = name
+        self._names = names
         self._max_body = max_body
         self._created = int(time.time())
         self._reading = 0
@@ -100,7 +104,7 @@ class ChatApi:
         engine = self._host.engine()
         body, asked = await self._take_in(request, engine.prepare)
         head = wire.AnswerHead(
-            f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), self._name, engine.fingerprint
+            f"chatcmpl-{secrets.token_hex(12)}", int(time.time()), body.model, engine.fingerprint
         )
         answering = self._begin(engine, asked, head.id, ANSWER)
         if body.stream:
@@ -148,13 +152,13 @@ class ChatApi:
 
     async def models(self) -> Response:
         """GET /v1/models."""
-        listed = [wire.model_object(self._name, self._created)]
+        listed = [wire.model_object(name, self._created) for name in self._names]
         return _json(200, orjson.dumps({"object": "list", "data": listed}))
 
     async def model(self, model: str) -> Response:
         """GET /v1/models/{model}."""
         self._check_name(model)
-        return _json(200, orjson.dumps(wire.model_object(self._name, self._created)))
+        return _json(200, orjson.dumps(wire.model_object(model, self._created)))
 
     async def readyz(self) -> Response:
         """GET /readyz: 200 when requests would be answered; `pid` tells a parent whom it talks to."""
@@ -165,7 +169,7 @@ class ChatApi:
         engine = self._host.engine()
         stats = engine.runner.stats()
         report |= {
-            "model": self._name,
+            "model": self._names[0],
             "fingerprint": engine.fingerprint,
             "context": engine.context,
             "active": stats.active,
@@ -175,9 +179,12 @@ class ChatApi:
         return _json(200, orjson.dumps(report))
 
     def _check_name(self, asked: str) -> None:
-        if asked != self._name:
+        if asked not in self._names:
             raise RequestError(
-                f"This server has one model: {self._name}", status=404, code="model_not_found", param="model"
+                f"This server has one model: {', '.join(self._names)}",
+                status=404,
+                code="model_not_found",
+                param="model",
             )
 
 

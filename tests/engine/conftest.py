@@ -93,7 +93,7 @@ def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 def served(load: Load, *, max_body: int = 1 << 20) -> Iterator[Served]:
     failed = threading.Event()
     host = EngineHost(load)
-    app = create_app(host, "local", max_body=max_body, on_failure=failed.set)
+    app = create_app(host, ("local", "alias"), max_body=max_body, on_failure=failed.set)
     config = uvicorn.Config(app, loop="asyncio", log_config=None, timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     with port_listener("127.0.0.1", 0) as listener:

@@ -66,7 +66,7 @@ def test_a_stream_is_marked_as_one_and_ends_with_done(tiny_server: Served) -> No
 
 def test_models_are_listed(tiny_server: Served) -> None:
     listed = tiny_server.get("/v1/models").json()
-    assert [model["id"] for model in listed["data"]] == ["local"]
+    assert [model["id"] for model in listed["data"]] == ["local", "alias"]
     assert tiny_server.get("/v1/models/local").json()["object"] == "model"
     assert error_of(tiny_server.get("/v1/models/other/x"), 404)["code"] == "model_not_found"
 
@@ -258,3 +258,11 @@ def test_a_flood_is_refused_in_shape_and_the_server_lives_on() -> None:
                 assert error_of(reply, 503)["code"] == "overloaded"
                 assert reply.headers["retry-after"]
         assert server.post(body()).status_code == 200
+
+
+def test_another_name_of_the_model_is_listed_and_shares_what_was_computed(tiny_server: Served) -> None:
+    words = [{"role": "user", "content": "the names of one and the same model " * 4}]
+    tiny_server.post(body(messages=words, max_tokens=1))
+    answer = tiny_server.post(body(messages=words, max_tokens=1, model="alias")).json()
+    assert answer["model"] == "alias"
+    assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] > 100
