@@ -5,6 +5,7 @@ The only part of this room that knows threads. Others' questions are answered be
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -86,7 +87,7 @@ class PagedRunner:
             clock=clock,
         )
         self._scheduler = Scheduler(parts, limits)
-        self._questions: deque[Callable[[], None]] = deque()
+        self._questions: deque[Callable[[EngineError | None], None]] = deque()
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="engine-runner", daemon=True)
@@ -182,20 +183,28 @@ class PagedRunner:
         """Have the engine's thread answer a question."""
         answer: Future[T] = Future()
 
-        def reply() -> None:
+        def reply(refusal: EngineError | None) -> None:
             try:
+                if refusal is not None:
+                    raise refusal
                 answer.set_result(question())
             except EngineError as error:
                 answer.set_exception(error)
 
-        if not self.is_alive:
-            raise EngineError("the engine is shutting down")
         self._questions.append(reply)
         self._wake.set()
+        if not self.is_alive:
+            self._answer(EngineError("the engine is shutting down"))
         try:
             return answer.result(ASK_SECONDS)
         except LateError:
             raise EngineError("the engine is too busy to tell about itself") from None
+
+    def _answer(self, refusal: EngineError | None = None) -> None:
+        """Answer, or refuse, all that was asked."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._questions.popleft()(refusal)
 
     def _work(self) -> None:
         try:
@@ -205,13 +214,13 @@ class PagedRunner:
             self._closing = True
             error = EngineError("the engine is shutting down")
             self._scheduler.end(error)
+            self._answer(error)
             for job in [*self._users.drain(), *self._background.drain()]:
                 job.send([Failed(error)])
 
     def _turn(self) -> None:
         """Answer questions, then do one step or sleep."""
-        while self._questions:
-            self._questions.popleft()()
+        self._answer()
         if not self._scheduler.has_work:
             if self._checks:
                 self._scheduler.check_integrity()

@@ -141,7 +141,7 @@ class Settler:
         if verdict.rejected and not torch.isfinite(rows[1 + verdict.accepted :].amax(dim=1)).all():
             first = sequence.computed + verdict.accepted
             self._pool.wipe(sequence, first, first + verdict.rejected)
-        sequence.computed = min(sequence.computed + verdict.accepted, len(sequence.ids) - 1)
+        sequence.computed = len(sequence.ids) - 1
         sequence.furthest = max(sequence.furthest, sequence.computed)
         self._book(sequence, verdict)
         sequence.generation.job.send(events)

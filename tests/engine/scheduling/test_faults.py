@@ -170,3 +170,12 @@ def test_books_that_do_not_add_up_after_a_fault_end_the_engine() -> None:
     stage.allocator.take(3)  # slots that nobody answers for
     with pytest.raises(EngineError, match="account of its slots"):
         stage.scheduler.step()
+
+
+def test_a_request_that_is_given_up_during_a_pass_leaves_nothing_that_is_not_finite() -> None:
+    stage = Stage(FakeNetwork(400))
+    bad = stage.submit(ask((*numbers(9), POISON, 1)))
+    stage.network.before = lambda _: bad.job.cancel()
+    stage.step()
+    assert stage.network.left_dirty() == 0
+    assert stage.slots.running == 0

@@ -73,3 +73,14 @@ def test_layers_meet_on_the_grid() -> None:
     stage.assert_true(first)
     stage.assert_true(other)
     assert other.done.cached_tokens == other.done.reuse.public_tokens == 32
+
+
+def test_a_preempted_answer_does_not_go_on_from_what_was_computed_again_on_the_grid() -> None:
+    stage = stage_of()
+    stage.answer(ask(numbers(20), max_tokens=40))  # its answer is in the tree by now, cut on the grid
+    asked = stage.submit(ask(numbers(20), max_tokens=50))
+    for _ in range(30):
+        stage.step()
+    stage.scheduler._roster.preempt(stage.scheduler._roster.running[0])
+    stage.run()
+    stage.assert_true(asked)

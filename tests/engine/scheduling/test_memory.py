@@ -14,7 +14,7 @@ NEVER = 10**9
 
 def test_fc_019_a_pool_full_of_what_nobody_holds_goes_on_serving() -> None:
     stage = Stage(FakeNetwork(128))
-    for seed in range(300):
+    for seed in range(120):
         asked = stage.submit(ask(numbers(20 + seed % 40, seed=seed), max_tokens=6))
         if seed % 7 == 0:
             stage.step()
@@ -104,11 +104,38 @@ def test_slots_taken_ahead_are_given_back(tail: int) -> None:
 
 def test_slots_taken_ahead_are_used_before_anybody_is_preempted() -> None:
     stage = Stage(FakeNetwork(96, end_every=NEVER), limits=Limits(tail=32), context=96)
-    asked = [stage.submit(ask(numbers(10, seed=seed), max_tokens=20)) for seed in range(3)]
+    asked = stage.answer(ask(numbers(10), choices=3, max_tokens=26))
+    stage.assert_true(asked)
+    assert stage.scheduler.counters.preemptions == 0
+
+
+def test_of_two_preempted_ones_the_older_goes_on_first() -> None:
+    stage = Stage(FakeNetwork(120, end_every=NEVER), limits=Limits(tail=4), context=100)
+    asked = [stage.submit(ask((n, *numbers(19, seed=n)), max_tokens=40)) for n in range(3)]
+    stage.step()
+    roster = stage.scheduler._roster
+    for sequence in roster.running[:0:-1]:
+        roster.preempt(sequence)
+    assert [one.generation.number for one in roster.resuming] == [2, 3]
     stage.run()
     for one in asked:
         stage.assert_true(one)
-    assert stage.scheduler.counters.preemptions == 0
+
+
+def test_nobody_begins_while_a_preempted_one_waits_for_room() -> None:
+    stage = Stage(FakeNetwork(100, end_every=NEVER), limits=Limits(tail=4), context=100)
+    old = stage.submit(ask(numbers(40), max_tokens=30))
+    young = stage.submit(ask((39, *numbers(30)), max_tokens=30))
+    while not stage.scheduler.counters.preemptions:
+        stage.step()
+    small = stage.submit(ask((38, 1), max_tokens=1))
+    over = []
+    while stage.scheduler.has_work:
+        stage.step()
+        over += [one for one in (old, young, small) if one.is_over and one not in over]
+    assert over[0] is old
+    for one in over:
+        stage.assert_true(one)
 
 
 def test_a_cancelled_request_frees_everything_wherever_it_stands() -> None:
