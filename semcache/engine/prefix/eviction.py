@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from semcache.engine.prefix.frequency import HalfLife
 from semcache.engine.prefix.habits import Habits
 from semcache.engine.prefix.lanes import Head, Lane
-from semcache.engine.prefix.reuse import KINDS, kind_of
+from semcache.engine.prefix.reuse import BRANCHES, KINDS, ReuseTable, kind_of
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.victims import Nodes, Victim
@@ -43,6 +43,10 @@ _RANK_STEPS = 4096
 _LOWEST_RANK = -1e6
 
 
+_Worth = tuple[float, int]
+"""What a node is worth and, among equals, the token clock at its last use: the least goes first."""
+
+
 class HybridOrder:
     """The queue over one tree's `nodes` of at most `capacity` tokens. Calls cost O(log n), amortised."""
 
@@ -54,7 +58,7 @@ class HybridOrder:
         self._decay = decay
         self._rules = rules
         self._shares = shares if shares is not None and shares.have_floors else None
-        self._habits = Habits(nodes, capacity, rules.ghosts)
+        self._habits = Habits(nodes, ReuseTable(capacity, rules.evidence), rules.ghosts)
         self._probation = kind_of(rules.floor)
         self._lanes = [Lane(self._test(lane)) for lane in range(_WARM + 1)]
         self._lane = bytearray()
@@ -63,10 +67,12 @@ class HybridOrder:
         self._aside: set[str] = set()
         self._queued = 0
         self._shallow = 0
+        self._course: tuple[int, _Worth | None] | None = None
 
     def add(self, node: int) -> None:
         """Take in a node that became an unpinned leaf (or was trimmed and stays one)."""
-        self._habits.see(node)
+        if self._habits.see(node):
+            self._course = None
         if node >= len(self._lane):
             self._lane.extend(bytes(node + 1 - len(self._lane) + len(self._lane) // 16))
         tenant = self._nodes.owner_of(node).tenant
@@ -76,6 +82,7 @@ class HybridOrder:
         if lane == _SHALLOW:
             self._shallow += self._nodes.length[node]
         self._lanes[lane].add(node, key, tenant)
+        self._mind(lane, key)
         if tenant in self._aside:
             self._relist((tenant,))
 
@@ -86,7 +93,7 @@ class HybridOrder:
     def pop(self, now: float, tenant: str | None = None) -> Victim | None:
         """Take out the next victim: of one tenant if named, else of those above their floors."""
         self._release(now)
-        choice = self._choose(tenant)
+        choice = (self._further() if tenant is None else None) or self._choose(tenant)
         if choice is None and self._aside:
             self._relist(tuple(self._aside))
             choice = self._choose(tenant)
@@ -110,6 +117,7 @@ class HybridOrder:
         self._warmed.clear()
         self._aside.clear()
         self._queued = self._shallow = 0
+        self._course = None
         self._habits.restart()
 
     def __len__(self) -> int:
@@ -135,6 +143,7 @@ class HybridOrder:
 
     def used(self, path: Sequence[int], now: float) -> None:
         """Learn that every node of a path was reused at `now`; none of them is queued."""
+        self._course = None
         for node in self._habits.use(path, now):
             if self._is_queued(node):
                 self.remove(node)
@@ -149,7 +158,7 @@ class HybridOrder:
         if until is not None:
             return _WARM, until
         kind = self._habits.kind(node)
-        if kind and self._nodes.end[node] < self._rules.shallow:
+        if kind > BRANCHES and self._nodes.end[node] < self._rules.shallow:
             rank = max(self._decay.rank(self._nodes.weight[node]), _LOWEST_RANK)
             self._ranks[node] = key = int(rank * _RANK_STEPS)
             return _SHALLOW, key
@@ -176,25 +185,68 @@ class HybridOrder:
 
     def _choose(self, tenant: str | None) -> tuple[str, Head] | None:
         """Find the next victim among those that are not to be kept, and the reason."""
-        habits = self._habits
-        is_learned = self._rules.learns and habits.table.events >= self._rules.evidence
-        best: tuple[float, int] | None = None
-        choice: tuple[str, Head] | None = None
+        best: tuple[_Worth, Head, int] | None = None
+        second: _Worth | None = None
         for kind in range(KINDS):
             head = self._head(kind, tenant)
             if head is None:
                 continue
-            worth = habits.worth(head.node) if is_learned else float(kind >= self._probation)
-            if best is None or (worth, head.key) < best:
-                best = (worth, head.key)
-                choice = (PRUNED if kind < self._probation else RECENCY, head)
-        if best is None or (is_learned and self._shallow > self._rules.shallow_share * self._capacity):
+            worth = self._worth(kind, head.key)
+            if best is None or worth < best[0]:
+                second = None if best is None else best[0]
+                best = (worth, head, kind)
+            elif second is None or worth < second:
+                second = worth
+        if best is None:
             head = self._head(_SHALLOW, tenant)
-            if head is not None and (
-                best is None or (habits.worth(head.node), habits.since[head.node]) < best
-            ):
-                return FREQUENCY, head
-        return choice
+            return None if head is None else (FREQUENCY, head)
+        crowding = self._crowding(tenant)
+        if crowding is not None and crowding[0] < best[0]:
+            return FREQUENCY, crowding[1]
+        if tenant is None and crowding is None:
+            self._course = (best[2], second)
+        return self._reason(best[2]), best[1]
+
+    def _further(self) -> tuple[str, Head] | None:
+        """Go on in the lane of the last victim while no other lane has anything worth less.
+
+        Victims come in numbers, and asking all lanes for each of them would cost most of the time.
+        """
+        if self._course is None:
+            return None
+        lane, limit = self._course
+        head = self._lanes[lane].least(self._may_give)
+        if head is None or (limit is not None and self._worth(lane, head.key) >= limit):
+            self._course = None
+            return None
+        return self._reason(lane), head
+
+    def _mind(self, lane: int, key: int) -> None:
+        """See whether a node that came into a lane may have to go before those of the present course."""
+        if self._course is None or lane == self._course[0]:
+            return
+        limit = self._course[1]
+        if lane >= KINDS or limit is None or self._worth(lane, key) < limit:
+            self._course = None
+
+    def _worth(self, kind: int, since: int) -> _Worth:
+        """Order the heads of the deep lanes: by what was learned, or by the plain rule."""
+        if self._rules.learns:
+            habits = self._habits
+            return habits.table.worth(kind, habits.clock - since), since
+        return float(kind >= self._probation), since
+
+    def _reason(self, kind: int) -> str:
+        return PRUNED if kind < self._probation else RECENCY
+
+    def _crowding(self, tenant: str | None) -> tuple[_Worth, Head] | None:
+        """Give the least shallow node if they hold more than their share, unless the plain rule holds."""
+        if self._shallow <= self._rules.shallow_share * self._capacity or not self._rules.learns:
+            return None
+        head = self._head(_SHALLOW, tenant)
+        if head is None:
+            return None
+        return (self._habits.worth(head.node), self._habits.since[head.node]), head
 
     def _head(self, lane: int, tenant: str | None) -> Head | None:
         if tenant is None:
@@ -211,6 +263,7 @@ class HybridOrder:
         """Let those be found again that stood at their floors and rose above."""
         for tenant in tenants:
             if self._shares is not None and self._shares.spare(tenant, self._nodes.held):
+                self._course = None
                 self._aside.discard(tenant)
                 for lane in self._lanes:
                     lane.relist(tenant)

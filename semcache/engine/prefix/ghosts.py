@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 
 class Ghost(NamedTuple):
-    """How often the node was used again, the token clock at its last use, and its length in tokens."""
+    """How often the node was used again, its kind, the token clock at its last use, and its length in tokens."""
 
     uses: int
+    kind: int
     since: int
     length: int
 

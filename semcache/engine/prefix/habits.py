@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from semcache.engine.prefix.ghosts import Ghost, Ghosts
 from semcache.engine.prefix.moments import Moments
-from semcache.engine.prefix.reuse import ReuseTable, kind_of
+from semcache.engine.prefix.reuse import BRANCHES, CONTINUES, STARTS, ReuseTable, kind_of
 from semcache.engine.prefix.victims import Nodes
 
 
@@ -23,10 +23,10 @@ class Habits:
     the node was met). `table` outlives `restart`, for habits do not change with the model.
     """
 
-    def __init__(self, nodes: Nodes, capacity: int, ghosts: int) -> None:
+    def __init__(self, nodes: Nodes, table: ReuseTable, ghosts: int) -> None:
         self._nodes = nodes
         self._most_ghosts = ghosts
-        self.table = ReuseTable(capacity)
+        self.table = table
         self.restart()
 
     def restart(self) -> None:
@@ -35,6 +35,7 @@ class Habits:
         self.uses = array("I")
         self.since = array("q")
         self._is_known = bytearray()
+        self._origin = bytearray()
         self._ghosts = Ghosts(self._most_ghosts)
         self._returned: dict[bytes, list[tuple[int, bytes]]] = {}
         self._known_end: dict[int, int] = {}
@@ -43,7 +44,9 @@ class Habits:
 
     def kind(self, node: int) -> int:
         """Give the kind of a node, that of its last tokens if they differ (see `reuse`)."""
-        return 0 if node in self._known_end else kind_of(self.uses[node])
+        if node in self._known_end:
+            return BRANCHES if self.uses[node] > 1 else CONTINUES
+        return kind_of(self.uses[node], self._origin[node])
 
     def excess(self, node: int) -> int:
         """Count the last tokens of a node that are new, where those before them came back. They go first."""
@@ -54,12 +57,14 @@ class Habits:
         """Give what a slot at the end of a node is worth now."""
         return self.table.worth(self.kind(node), self.clock - self.since[node])
 
-    def see(self, node: int) -> None:
-        """Meet a node that is queued, with all new ones above it, if it is not known yet."""
+    def see(self, node: int) -> bool:
+        """Meet a node that is queued, with all new ones above it; True if it was not known yet."""
         self._reach(node)
-        if not self._is_known[node] and not self._is_rest(node):
+        is_new = not self._is_known[node] and not self._is_rest(node)
+        if is_new:
             self._welcome(node)
         self._cut = None
+        return is_new
 
     def use(self, path: Sequence[int], now: float) -> list[int]:
         """Learn that every node of a path was reused at `now` (seconds); its hits are counted by now.
@@ -72,10 +77,11 @@ class Habits:
         self._moments.note(now, clock)
         self._reach(max(path, default=0))
         length, uses, since, is_known = self._nodes.length, self.uses, self.since, self._is_known
+        origin = self._origin
         corrected = [lower for node in path if not is_known[node] for lower in self._meet(node)]
         for node in path:
             before, size = uses[node], length[node]
-            table.reuse(kind_of(before), clock - since[node], size)
+            table.reuse(kind_of(before, origin[node]), clock - since[node], size)
             table.begin(kind_of(before + 1), size)
             uses[node] = before + 1
             since[node] = clock
@@ -87,7 +93,9 @@ class Habits:
         nodes = self._nodes
         self._moments.note(now, self.clock)
         place = nodes.place_of(node)
-        self._ghosts.leave(place, Ghost(self.uses[node], self.since[node], nodes.length[node]))
+        self._ghosts.leave(
+            place, Ghost(self.uses[node], self.kind(node), self.since[node], nodes.length[node])
+        )
         self._let_go(node, place)
         self._is_known[node] = False
         self._cut = (node, nodes.end[node] - nodes.length[node], nodes.created[node])
@@ -98,6 +106,7 @@ class Habits:
         if missing > 0:
             more = missing + len(self._is_known) // 16
             self._is_known.extend(bytes(more))
+            self._origin.extend(bytes(more))
             for column in (self.uses, self.since):
                 column.frombytes(bytes(more * column.itemsize))
 
@@ -126,12 +135,19 @@ class Habits:
         self._moments.note(nodes.touched[leaf], self.clock)
         for node in pieces:
             is_known[node] = True
+            self._origin[node] = self._origin_of(node)
             self.since[node] = self._moments.clock_at(nodes.touched[node])
             self.uses[node] = nodes.hits[node]
             self._known_end.pop(node, None)
         self._recall(pieces)
         for node in pieces:
-            self.table.begin(kind_of(self.uses[node]), nodes.length[node])
+            self.table.begin(self.kind(node), nodes.length[node])
+
+    def _origin_of(self, node: int) -> int:
+        above = self._nodes.parent[node]
+        if not above:
+            return STARTS
+        return BRANCHES if self.uses[above] > 1 else CONTINUES
 
     def _recall(self, pieces: Sequence[int]) -> None:
         """Let new nodes go on with their count, as far as their text was here before and evicted."""
@@ -147,7 +163,7 @@ class Habits:
             place = nodes.place_of(node)
             group.append((node, place))
             self._returned[place] = group
-            self.table.reuse(kind_of(ghost.uses), self.clock - ghost.since, nodes.length[node])
+            self.table.reuse(ghost.kind, self.clock - ghost.since, nodes.length[node])
             self.uses[node] += ghost.uses + 1
             if nodes.end[node] > known_end:
                 self._known_end[node] = known_end
@@ -160,12 +176,13 @@ class Habits:
         """
         nodes, uses = self._nodes, self.uses
         self._is_known[node] = True
+        self._origin[node] = self._origin_of(node)
         place = nodes.place_of(node) if self._returned else b""
         group = self._returned.get(place)
         if group is None:
             uses[node] = max(nodes.hits[node] - 1, 0)
             self.since[node] = self._moments.clock_at(nodes.created[node])
-            self.table.begin(kind_of(uses[node]), nodes.length[node])
+            self.table.begin(self.kind(node), nodes.length[node])
             return []
         at = next(at for at, piece in enumerate(group) if piece[1] == place)
         rest = group[at:]

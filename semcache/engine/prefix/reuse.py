@@ -1,7 +1,7 @@
 """What becomes of nodes: how far apart the uses of one are, learned while the tree runs.
 
 Of every stretch between two uses of a node (or from its making to its first use) it is noted how
-often the node had been used before (its `kind`) and how many tokens the tree took in during the
+often the node had been used before, or where it hangs (its `kind`) and how many tokens the tree took in during the
 stretch (its age, which is what eviction makes a node survive: a clock that stands still at night).
 From that follows what a slot is worth that holds such a node at such an age: the most reuses per
 slot and token taken in that any further holding time promises (Gittins' index; Hit Density of
@@ -11,8 +11,13 @@ queue, no time of day.
 
 from __future__ import annotations
 
-KINDS = 10
-"""Kind 0: never used again; k: 2^(k-1) to 2^k - 1 times; the last one: 256 times and more."""
+STARTS, CONTINUES, BRANCHES = range(3)
+"""Kinds of what was never used again: the start of a prompt; what follows on something that was used
+once at most (the next turn of a conversation); what branches off something used more often."""
+
+_USED = 3
+KINDS = _USED + 9
+"""Kinds 3 and above: used again once, 2-3, 4-7 ... times; the last one: 256 times and more."""
 
 BANDS = 13
 """Ages below 1/256 of the capacity, then doubling: the last band begins at 8 capacities."""
@@ -27,9 +32,9 @@ _FIRST_FIT, _LATER_FIT = 64, 256
 _MEMORY = 1 << 16
 
 
-def kind_of(uses: int) -> int:
-    """Give the kind of a node that was used again `uses` times."""
-    return min(uses.bit_length(), KINDS - 1)
+def kind_of(uses: int, origin: int = STARTS) -> int:
+    """Give the kind of a node that was used again `uses` times; `origin` is its kind while that is 0."""
+    return min(uses.bit_length() + _USED - 1, KINDS - 1) if uses else origin
 
 
 class ReuseTable:
@@ -37,25 +42,22 @@ class ReuseTable:
 
     Ages are in tokens; `capacity` (tokens) scales them. A node weighs the square root of its
     length: one long document should not outvote a hundred short prompts, nor the reverse. Counts
-    are halved after every 65,536 stretches, so that what was long ago is forgotten.
+    are halved after every 65,536 stretches, so that what was long ago is forgotten. Until it has
+    seen `evidence` reuses it gives a guess: the more often used and the later, the more worth.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, evidence: int = 200) -> None:
         if capacity < 1:
             message = f"a capacity is at least one token, not {capacity}"
             raise ValueError(message)
         self._capacity = capacity
+        self._evidence = evidence
         self._begun = [0.0] * KINDS
         self._reused = [0.0] * (KINDS * BANDS)
         self._stretches = 0
         self._events = 0
         self._next_fit = 0
         self._worth: list[float] = []
-
-    @property
-    def events(self) -> int:
-        """Count the reuses seen so far."""
-        return self._events
 
     def band_of(self, age: int) -> int:
         """Give the band of an age in tokens."""
@@ -82,16 +84,24 @@ class ReuseTable:
         return self._worth[kind * BANDS + self.band_of(age)]
 
     def _fit(self) -> None:
+        if self._events < self._evidence:
+            self._next_fit = self._evidence
+            self._worth = [worth for kind in range(KINDS) for worth in _index(_guess(kind))]
+            return
         self._next_fit = self._events + (_FIRST_FIT if self._events < 16 * _FIRST_FIT else _LATER_FIT)
         weight = sum(self._begun) / max(self._stretches, 1)
         prior = _PRIOR * max(min(weight, sum(self._begun)), 1.0)
-        shares = self._overall()
-        self._worth = []
+        overall = self._overall()
+        shares: list[list[float]] = []
         for kind in range(KINDS):
-            # Rare kinds borrow from the kind below, kinds 0 and 1 from all together.
-            before = shares if kind > 1 else self._overall()
-            shares = self._shares(kind, before, prior)
-            self._worth += _index(shares)
+            if kind in (STARTS, _USED):
+                before = _halfway(overall, _guess(kind))
+            elif kind < _USED:
+                before = shares[STARTS]
+            else:
+                before = _halfway(shares[kind - 1], _guess(kind))
+            shares.append(self._shares(kind, before, prior))
+        self._worth = [worth for kind in shares for worth in _index(kind)]
 
     def _overall(self) -> list[float]:
         total = sum(self._begun) + 1.0
@@ -115,6 +125,27 @@ class ReuseTable:
             (own * count + _NEIGHBOUR * (lower + upper) + prior * expected) / total
             for count, lower, upper, expected in zip(counts, left, right, before, strict=True)
         ]
+
+
+def _guess(kind: int) -> list[float]:
+    """Give what to expect of a kind before anything is seen of it.
+
+    A node used n times within about one capacity of tokens has a rate that is gamma-distributed
+    with shape n + 0.3, so its next stretch is Lomax-distributed: often used or lately used is worth
+    more, both at once most.
+    """
+    uses = 0.0 if kind < _USED else 1.4 * 2.0 ** (kind - _USED)
+    alive, guess, end = 1.0, [], 0.0
+    for width in _WIDTHS:
+        end += width
+        left = (1 + end) ** -(uses + 0.3)
+        guess.append(alive - left)
+        alive = left
+    return guess
+
+
+def _halfway(one: list[float], other: list[float]) -> list[float]:
+    return [(left + right) / 2 for left, right in zip(one, other, strict=True)]
 
 
 def _index(shares: list[float]) -> list[float]:

@@ -17,11 +17,12 @@ class EvictionRules:
         shallow_share: the part of the pool up to which shallow nodes go last. What they hold above
             it competes with the deep ones, since a pool full of short prompts has no others.
         half_life: seconds after which a hit counts half in the frequency of shallow nodes.
-        floor: a deep node that was reused fewer times than this is on probation: without evidence
-            of its own kind's future it is pruned before any other. 1: never reused.
-        learns: False gives the plain rule (probation, then recency, then frequency) always; True
-            replaces it, as soon as there is evidence, by what slots have turned out to be worth.
-        evidence: reuses to be seen before what was learned is trusted.
+        floor: a deep node that was reused fewer times than this (rounded to 1, 2, 4, 8 ...) is on
+            probation: by the plain rule it is pruned before any other. 1: never reused.
+        learns: False gives the plain rule (probation, then recency, then frequency); True orders
+            the deep nodes by what slots of their kind and age have turned out to be worth.
+        evidence: reuses to be seen before what was learned is trusted; until then a guess stands
+            for it, by which a slot is worth more if used more often or later.
         ghosts: how many evicted nodes are remembered, at some 200 bytes each. 0: none.
     """
 
@@ -30,7 +31,7 @@ class EvictionRules:
     half_life: float = HOUR
     floor: int = 1
     learns: bool = True
-    evidence: int = 64
+    evidence: int = 200
     ghosts: int = 65_536
 
     def __post_init__(self) -> None:

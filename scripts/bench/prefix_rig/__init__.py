@@ -1,0 +1,1 @@
+"""What scripts/bench/prefix_traces.py is made of: traces, replay through the tree, the optimum, a plot."""
