@@ -6,8 +6,9 @@ Knows weights and tensors; what a pass consists of comes from `plan`, where keys
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum, auto
 
 import torch
 from torch import Tensor
@@ -15,34 +16,65 @@ from torch.nn.functional import rms_norm, silu
 
 from semcache.engine.forward import Exactness, Piece
 from semcache.engine.model.attention import Attention
-from semcache.engine.model.plan import plan
+from semcache.engine.model.plan import Plan, plan
 from semcache.engine.model.pool import KvPool
 from semcache.engine.model.rotary import turn
+from semcache.engine.model.sdpa import SdpaAttention
 from semcache.engine.model.shape import Shape
 from semcache.engine.model.weights import LayerWeights, Weights
 from semcache.engine.runs import Run
+
+Attend = Callable[[int, Tensor], Tensor]
+"""Takes a layer's number and its queries, keys and values; gives what the rows attended to."""
+
+
+class Way(Enum):
+    """How rows attend.
+
+    JOINT: shared prefixes once for all. APART: every sequence in products of its own. FUSED:
+    torch's fused kernel, for GPUs. FUSED_APART: the same, with calls of its own for every sequence.
+    """
+
+    JOINT = auto()
+    APART = auto()
+    FUSED = auto()
+    FUSED_APART = auto()
+
+
+def usual_way(device: torch.device, exactness: Exactness) -> Way:
+    """Choose for a device; where bits depend on shapes (a grid), sequences must not share calls."""
+    is_alone = exactness.grid > 1
+    if device.type == "cpu":
+        return Way.APART if is_alone else Way.JOINT
+    return Way.FUSED_APART if is_alone else Way.FUSED
 
 
 class LlamaNetwork:
     """The `Network` of semcache.engine.forward for Llama-shaped models.
 
-    `angles` are complex64 [context, head dim / 2]. With a grid in its `exactness`, sequences never
-    share a product of attention. Belongs to one thread.
+    `angles` are complex64 [context, head dim / 2]; `way` is the usual one unless given. Belongs
+    to one thread.
     """
 
     def __init__(
-        self, shape: Shape, weights: Weights, angles: Tensor, pool: KvPool, exactness: Exactness
+        self,
+        shape: Shape,
+        weights: Weights,
+        angles: Tensor,
+        pool: KvPool,
+        exactness: Exactness,
+        way: Way | None = None,
     ) -> None:
         self.shape = shape
         self.exactness = exactness
-        self._is_joint = exactness.grid == 1
+        self._way = way or usual_way(angles.device, exactness)
         self.weights = weights
         self._angles = angles
         self._pool = pool
 
-    def with_exactness(self, weights: Weights, exactness: Exactness) -> LlamaNetwork:
+    def with_exactness(self, weights: Weights, exactness: Exactness, way: Way | None = None) -> LlamaNetwork:
         """Give a network over the same pool that computes with `weights` and keeps another promise."""
-        return LlamaNetwork(self.shape, weights, self._angles, self._pool, exactness)
+        return LlamaNetwork(self.shape, weights, self._angles, self._pool, exactness, way)
 
     @property
     def slots(self) -> int:
@@ -64,10 +96,10 @@ class LlamaNetwork:
         """
         if not pieces:
             return []
-        layout = plan(pieces, self._pool.slots, is_joint=self._is_joint)
+        layout = plan(pieces, self._pool.slots, is_joint=self._way is Way.JOINT)
         with memory_errors():
             device = self._angles.device
-            attention = Attention(layout, self.shape, self._pool)
+            attention = self._attention(layout)
             x = self.weights.table[torch.tensor(layout.tokens, device=device)]
             angles = self._angles[torch.tensor(layout.positions, device=device)]
             for number, layer in enumerate(self.weights.layers):
@@ -78,9 +110,16 @@ class LlamaNetwork:
             logits = self.weights.head(self.weights.norm(x)).float().cpu()
         return list(torch.split(logits, list(layout.counts)))
 
-    def _layer(
-        self, number: int, layer: LayerWeights, x: Tensor, angles: Tensor, attention: Attention
-    ) -> None:
+    def _attention(self, layout: Plan) -> Attend:
+        match self._way:
+            case Way.JOINT | Way.APART:
+                return Attention(layout, self.shape, self._pool)
+            case Way.FUSED:
+                return SdpaAttention(layout, self.shape, self._pool, is_batched=True)
+            case Way.FUSED_APART:
+                return SdpaAttention(layout, self.shape, self._pool, is_batched=False)
+
+    def _layer(self, number: int, layer: LayerWeights, x: Tensor, angles: Tensor, attention: Attend) -> None:
         """Add one layer to [tokens, hidden] in place."""
         shape = self.shape
         mixed = layer.mix(layer.norm(x))

@@ -23,12 +23,12 @@ from semcache.engine.fingerprint import fingerprint
 from semcache.engine.forward import Exactness, Network
 from semcache.engine.model.exactness import keeps_bits, rows_stand_alone
 from semcache.engine.model.linear import LEAST_ROWS, Linear, LinearMaker, Plain, RowInt8, SplitInt8, packed
-from semcache.engine.model.llama import LlamaNetwork
+from semcache.engine.model.llama import LlamaNetwork, memory_errors
 from semcache.engine.model.norm import NormPlace
 from semcache.engine.model.pool import KvPool
 from semcache.engine.model.rotary import angles
 from semcache.engine.model.selfcheck import compare, reference
-from semcache.engine.model.shape import read_shape
+from semcache.engine.model.shape import Shape, read_shape
 from semcache.engine.model.source import Source, find_source
 from semcache.engine.model.weights import Recipe, in_rows, take_weights
 from semcache.engine.vocabulary import Vocabulary, read_vocabulary
@@ -162,19 +162,28 @@ def build(model: Any, settings: Settings, stage: Stage = lambda _: None) -> tupl
     turns = angles(model.model.rotary_emb, min(shape.context, slots), shape.head_dim).to(device)
     stage("arranging the weights")
     weights = take_weights(model, shape, _recipe(precision, device, settings.mode))
-    network = LlamaNetwork(shape, weights, turns, KvPool(shape, slots, dtype, device), Exactness())
+    network = LlamaNetwork(shape, weights, turns, _pool(shape, slots, dtype, device), Exactness())
     stage("comparing with transformers")
     compare(network, expected, precision)
     if settings.mode is Mode.FAST:
         return network.with_exactness(weights, Exactness(is_promised=False)), f"{precision}-fast"
     stage("trying for equal bits")
-    if rows_stand_alone(weights, shape.hidden) and keeps_bits(network):
+    # A GPU's libraries choose kernels by shape, in more ways than a short trial could cover.
+    if device.type == "cpu" and rows_stand_alone(weights, shape.hidden) and keeps_bits(network):
         return network, f"{precision}-free"
     _log.warning(
         "this machine's products depend on the number of rows: prompts are cut every %d tokens", GRID
     )
     careful = network.with_exactness(in_rows(weights, GRID), Exactness(grid=GRID, shares_generated=False))
     return careful, f"{precision}-grid"
+
+
+def _pool(shape: Shape, slots: int, dtype: torch.dtype, device: torch.device) -> KvPool:
+    try:
+        with memory_errors():
+            return KvPool(shape, slots, dtype, device)
+    except MemoryError as error:
+        raise EngineError(f"no memory for the keys and values of {slots} tokens") from error
 
 
 def _read(source: Source, precision: Precision, stage: Stage) -> tuple[Any, Any]:

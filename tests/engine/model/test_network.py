@@ -152,6 +152,11 @@ def test_too_small_a_pool_is_refused() -> None:
         build(tiny_decoder(), settings_for(10))
 
 
+def test_a_pool_beyond_all_memory_is_refused() -> None:
+    with pytest.raises(loading.EngineError, match="no memory for the keys and values"):
+        build(tiny_decoder(), loading.Settings(kv_bytes=1 << 60))
+
+
 def test_int8_keeps_bits_and_stays_near() -> None:
     plain = tiny_network()
     network, _ = build(tiny_decoder(), settings_for(8192, Precision.INT8))
