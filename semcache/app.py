@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from semcache.answer.engine_door import Warmed
+from semcache.answer.engine_door import EngineDoor, Warmed
 from semcache.answer.flight import Flights
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
@@ -161,8 +161,11 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     parts.ledger.start()
     stack.callback(parts.ledger.stop)
     stack.push_async_callback(index.aclose)
-    if prefixes is not None and settings.prewarm.enabled:
-        listeners.append(_prewarm(parts, wiring, prefixes, stack))
+    if prefixes is not None:
+        parts.door = engine_door(f"unix:{wiring.engine_socket}")
+        stack.push_async_callback(parts.door.aclose)
+        if settings.prewarm.enabled:
+            listeners.append(_prewarm(parts, wiring, prefixes, parts.door, stack))
     return parts
 
 
@@ -172,13 +175,11 @@ def _tell(listeners: Sequence[Callable[[Change], None]], change: Change) -> None
 
 
 def _prewarm(
-    parts: _Parts, wiring: Wiring, prefixes: Prefixes, stack: AsyncExitStack
+    parts: _Parts, wiring: Wiring, prefixes: Prefixes, door: EngineDoor, stack: AsyncExitStack
 ) -> Callable[[Change], None]:
     """Begin to compute beforehand what comes again and again; gives who is to hear of changes in the store."""
     shelf = open_shelf(parts.settings, wiring.store_url)
-    door = engine_door(f"unix:{wiring.engine_socket}")
-    for part in (shelf, door):
-        stack.push_async_callback(part.aclose)
+    stack.push_async_callback(shelf.aclose)
     warming = warming_of(
         parts.settings, prefixes, shelf, door, lambda: parts.policies.current, parts.count_prewarm
     )
@@ -201,6 +202,7 @@ class _Parts:
     follower: Follower
     backends: dict[str, Backend]
     tasks: Tasks
+    door: EngineDoor | None = None
 
     def __post_init__(self) -> None:
         self.ids = Ids()
@@ -232,6 +234,7 @@ class _Parts:
                 admission=admission,
                 new_request_id=self.ids.request,
                 token=resolve_secret(token) if (token := self.settings.metrics_token) else None,
+                engine_page=None if self.door is None else self.door.page,
             )
         )
         return Edge(

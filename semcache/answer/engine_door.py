@@ -77,6 +77,25 @@ class EngineDoor:
         except (KeyError, TypeError, ValueError):
             raise EngineError("what answers here is no engine") from None
 
+    async def page(self, name: str) -> tuple[int, str, bytes]:
+        """Give status, content type and body of one of the engine's pages (`metrics`, `prefix`, `prefix.html`).
+
+        Raises:
+            UpstreamError: unreachable.
+            EngineError: late.
+        """
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                reply = await self._generator.open(UpstreamCall("GET", f"/{name}", _JSON, b""))
+                try:
+                    body = b"".join([part async for part in reply.body()])
+                finally:
+                    await reply.aclose()
+        except TimeoutError:
+            raise EngineError("the engine is too busy to tell about itself") from None
+        kinds = [value for header, value in reply.headers if header.lower() == b"content-type"]
+        return reply.status, (kinds or [b"text/plain"])[0].decode("latin-1"), body
+
     async def warm(self, body: Mapping[str, Any], deadline: float) -> Warmed:
         """Have the head computed, `body` being a prepared chat body; within `deadline` seconds.
 

@@ -7,7 +7,7 @@ on this machine only. Knows no adapters: everything it shows is handed in.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,10 @@ from semcache.proxy.headers import read_request_headers
 from semcache.proxy.recent import read_chat
 from semcache.proxy.status import told
 
+EnginePage = Callable[[str], Awaitable[tuple[int, str, bytes]]]
+"""Gives status, content type and body. Raises SemcacheError."""
+
+_ENGINE_PAGES = frozenset({"metrics", "prefix", "prefix.html"})
 _EXPLAIN_LIMIT = 1 << 20
 
 
@@ -50,6 +54,8 @@ class OwnParts:
     new_request_id: Callable[[], str]
     token: str | None = None
     """What callers from other machines must bring to see more than whether we live."""
+    engine_page: EnginePage | None = None
+    """A page of the local engine by its name, if there is an engine."""
 
     def may_look(self, request: Request) -> bool:
         """True for callers of this machine, and for those who bring the token."""
@@ -66,6 +72,7 @@ def own_app(parts: OwnParts) -> FastAPI:
     )
 
     _show_health(app, parts)
+    _show_engine(app, parts)
     _explain_decisions(app, parts)
 
     @app.exception_handler(SemcacheError)
@@ -91,6 +98,7 @@ def _show_health(app: FastAPI, parts: OwnParts) -> None:
             "chat": "POST /v1/chat/completions",
             "health": "/livez, /readyz",
             "metrics": "/metrics",
+            "engine": "/semcache/engine/prefix.html, /semcache/engine/metrics",
         }
 
     @app.get("/livez")
@@ -110,10 +118,28 @@ def _show_health(app: FastAPI, parts: OwnParts) -> None:
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
-        if not parts.may_look(request):
-            message = "Metrics are for callers of this machine, or with the metrics token."
-            raise RequestError(message, status=401, type="authentication_error", code="no_metrics_token")
+        _check_may_look(request, parts)
         return Response(parts.metrics(), headers={"content-type": parts.metrics_type})
+
+
+def _check_may_look(request: Request, parts: OwnParts) -> None:
+    if not parts.may_look(request):
+        message = "Metrics are for callers of this machine, or with the metrics token."
+        raise RequestError(message, status=401, type="authentication_error", code="no_metrics_token")
+
+
+def _show_engine(app: FastAPI, parts: OwnParts) -> None:
+    """What the local engine tells about itself, which else only those at its socket can see."""
+
+    @app.get("/semcache/engine/{name}")
+    async def engine_page(request: Request, name: str) -> Response:
+        _check_may_look(request, parts)
+        if parts.engine_page is None or name not in _ENGINE_PAGES:
+            pages = ", ".join(sorted(_ENGINE_PAGES))
+            words = f"no such page: {pages}" if parts.engine_page is not None else "no local engine runs here"
+            raise RequestError(words, status=404, code="not_found")
+        status, kind, body = await parts.engine_page(name)
+        return Response(body, status, headers={"content-type": kind, "cache-control": "no-store"})
 
 
 def _explain_decisions(app: FastAPI, parts: OwnParts) -> None:

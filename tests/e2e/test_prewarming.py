@@ -82,3 +82,16 @@ def test_the_engines_own_pages_are_not_for_clients(proxy: Proxy) -> None:
     for path in ("/v1/prefix", "/v1/prefix/top", "/prefix", "/prefix.html", "/v1/prefix/%77arm"):
         assert proxy.request("GET", path).status == 404
     assert proxy.request("POST", "/v1/prefix/warm", b"{}").json()["error"]["code"] == "unknown_url"
+
+
+def test_the_engine_shows_itself_to_this_machine_and_to_nobody_else(proxy: Proxy) -> None:
+    ask(proxy, "What is product 5?")
+    page = proxy.request("GET", "/semcache/engine/metrics")
+    assert page.status == 200
+    assert re.search(r"^semcache_engine_cached_tokens_total [1-9]", page.body.decode(), re.MULTILINE)
+    tree = proxy.request("GET", "/semcache/engine/prefix.html")
+    assert tree.headers["content-type"].startswith("text/html")
+    assert "product" not in tree.body.decode()
+    assert proxy.request("GET", "/semcache/engine/v1").status == 404
+    refused = proxy.request("GET", "/semcache/engine/prefix", headers={"x-forwarded-for": "9.9.9.9"})
+    assert refused.status == 401
