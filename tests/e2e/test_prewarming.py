@@ -86,6 +86,7 @@ def test_the_engines_own_pages_are_not_for_clients(proxy: Proxy) -> None:
 
 def test_the_engine_shows_itself_to_this_machine_and_to_nobody_else(proxy: Proxy) -> None:
     ask(proxy, "What is product 5?")
+    ask(proxy, "What is product 6?")
     page = proxy.request("GET", "/semcache/engine/metrics")
     assert page.status == 200
     assert re.search(r"^semcache_engine_cached_tokens_total [1-9]", page.body.decode(), re.MULTILINE)
