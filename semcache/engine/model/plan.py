@@ -6,11 +6,12 @@ that the shared part of keys and values is read once for all of them, on every l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.engine.forward import Piece
-from semcache.engine.model.spans import BLOCK, Span, common, gathered, joined, spans
+from semcache.engine.model.spans import BLOCK, LEAST_KEYS, Span, common, gathered, joined, spans
 from semcache.engine.runs import Run, cut, total
 
 _COLUMNS = 64
@@ -27,6 +28,19 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Tails:
+    """Short private ends of neighbouring tokens, one token each: token `first` + n attends to `runs[n]`.
+
+    All begin at position `column`, a multiple of BLOCK, and are filled up with zeros to `length`.
+    """
+
+    column: int
+    length: int
+    first: int
+    runs: tuple[tuple[Run, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Tokens of the pass from `first` on that share one table of scores.
 
@@ -37,14 +51,14 @@ class Group:
     first: int
     lengths: tuple[int, ...]
     columns: int
-    segments: tuple[Segment, ...]
+    segments: tuple[Segment | Tails, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A pass: tokens in the order in which they are computed.
 
-    `order` names the pieces in that order. `writes` are the slots of the new tokens.
+    `writes` are the slots of the new tokens.
     `outputs` are the rows whose logits are wanted, piece after piece in the caller's order;
     `counts` says how many belong to each.
     """
@@ -135,9 +149,13 @@ def _shared(left: _Member, right: _Member) -> int:
 
 
 def _groups(members: Sequence[_Member]) -> tuple[Group, ...]:
-    return tuple(
-        _group(part, tuple(_segments(part, 0, shared, part[0].first))) for part, shared in _parts(members, 0)
-    )
+    groups: list[Group] = []
+    for part, shared in _bundled(_parts(members, 0), 0):
+        segments = (
+            [_tails(part, 0, part[0].first)] if shared is None else _segments(part, 0, shared, part[0].first)
+        )
+        groups.append(_group(part, tuple(segments)))
+    return tuple(groups)
 
 
 def _alone(member: _Member) -> Group:
@@ -145,7 +163,7 @@ def _alone(member: _Member) -> Group:
     return _group([member], (Segment(whole, 0, len(member.piece.tokens)),))
 
 
-def _group(members: Sequence[_Member], segments: tuple[Segment, ...]) -> Group:
+def _group(members: Sequence[_Member], segments: tuple[Segment | Tails, ...]) -> Group:
     return Group(
         first=members[0].first,
         lengths=tuple(at + 1 for m in members for at in range(m.piece.position, m.end)),
@@ -154,12 +172,48 @@ def _group(members: Sequence[_Member], segments: tuple[Segment, ...]) -> Group:
     )
 
 
-def _segments(members: Sequence[_Member], start: int, shared: int, first: int) -> list[Segment]:
+def _segments(members: Sequence[_Member], start: int, shared: int, first: int) -> list[Segment | Tails]:
     """Cover what all members share behind `start`, then what parts of them share, down to each one's own."""
     low = members[0].first - first
     high = members[-1].first + len(members[-1].piece.tokens) - first
-    found = [Segment(span, low, high) for span in spans(members[0].runs, start, shared)]
+    found: list[Segment | Tails] = [
+        Segment(span, low, high) for span in spans(members[0].runs, start, shared)
+    ]
     if len(members) > 1:
-        for part, further in _parts(members, shared):
-            found += _segments(part, shared, further, first)
+        for part, further in _bundled(_parts(members, shared), shared):
+            found += (
+                [_tails(part, shared, first)] if further is None else _segments(part, shared, further, first)
+            )
     return found
+
+
+_Part = tuple[Sequence[_Member], int]
+
+
+def _bundled(parts: Sequence[_Part], start: int) -> Iterator[tuple[Sequence[_Member], int | None]]:
+    """Put neighbouring lone tokens with short ends behind `start` together (None), and leave the others."""
+    for is_short, run in itertools.groupby(parts, lambda part: _is_short(part[0], start)):
+        some = list(run)
+        if is_short and len(some) > 1:
+            yield [member for members, _ in some for member in members], None
+        else:
+            yield from some
+
+
+def _is_short(members: Sequence[_Member], start: int) -> bool:
+    return len(members) == 1 and len(members[0].piece.tokens) == 1 and members[0].end - start <= _SHORT
+
+
+_SHORT = 3 * BLOCK
+"""Keys up to which copying an end beside the others' costs less than products of its own."""
+
+
+def _tails(members: Sequence[_Member], start: int, first: int) -> Tails:
+    length = max(member.end for member in members) - start
+    rest = length % BLOCK
+    return Tails(
+        column=start,
+        length=length + (max(0, LEAST_KEYS - rest) if rest else 0),
+        first=members[0].first - first,
+        runs=tuple(cut(member.runs, start, member.end) for member in members),
+    )

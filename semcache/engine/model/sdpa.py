@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from semcache.engine.model.plan import Group, Plan
+from semcache.engine.model.plan import Group, Plan, Tails
 from semcache.engine.model.pool import KvPool
 from semcache.engine.model.shape import Shape
+from semcache.engine.runs import Run
 
 _COLUMNS = 64
 """Keys are filled up to multiples of this with the pool's zero slot: fused kernels want aligned masks."""
@@ -84,11 +85,19 @@ class SdpaAttention:
         rows = torch.tensor([[group.first + at for at in range(len(group.lengths))] for group in groups])
         slots = torch.full((len(groups), keys), pool.slots)
         for number, group in enumerate(groups):
-            own = _slots((run for segment in group.segments for run in segment.span.runs), pool, "cpu")
+            own = _slots(_runs(group), pool, "cpu")
             slots[number, : len(own)] = own
         lengths = torch.tensor([group.lengths for group in groups]).repeat_interleave(self._shape.groups, 1)
         seen = torch.arange(keys)[None, None] < lengths[:, :, None]
         return _Batch(rows.to(device), slots.flatten().to(device), seen[:, None].to(device))
+
+
+def _runs(group: Group) -> tuple[Run, ...]:
+    """Give the runs of a group of one sequence, planned without joint groups."""
+    [segment] = group.segments
+    if isinstance(segment, Tails):
+        raise TypeError("a plan with joint groups")
+    return segment.span.runs
 
 
 def _slots(runs: Iterable[tuple[int, int]], pool: KvPool, device: str | None = None) -> Tensor:

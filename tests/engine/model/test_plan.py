@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.engine.forward import Piece
-from semcache.engine.model.plan import Plan, Segment, plan
+from semcache.engine.model.plan import Plan, Segment, Tails, plan
 from semcache.engine.model.spans import BLOCK, LEAST_KEYS, Span, common, joined, spans
 from semcache.engine.runs import Run, cut, total
 from tests.engine.model.arrange import Ground
@@ -67,13 +67,20 @@ def test_spans_cover_every_key_once_and_begin_at_blocks(runs: tuple[Run, ...], b
     assert at == end
 
 
-def rows_of(found: Plan) -> dict[int, list[Span]]:
-    """Give for each row of the pass the spans that it attends to, in order."""
-    rows: dict[int, list[Span]] = {}
+def rows_of(found: Plan) -> dict[int, list[tuple[int, tuple[Run, ...]]]]:
+    """Give for each row of the pass the parts that it attends to, in order: first position and runs."""
+    rows: dict[int, list[tuple[int, tuple[Run, ...]]]] = {}
     for group in found.groups:
         for segment in group.segments:
+            if isinstance(segment, Tails):
+                assert segment.column % BLOCK == 0
+                assert segment.length % BLOCK == 0 or segment.length % BLOCK >= LEAST_KEYS
+                for offset, runs in enumerate(segment.runs):
+                    assert total(runs) <= segment.length
+                    rows.setdefault(group.first + segment.first + offset, []).append((segment.column, runs))
+                continue
             for token in range(segment.first, segment.last):
-                rows.setdefault(group.first + token, []).append(segment.span)
+                rows.setdefault(group.first + token, []).append((segment.span.column, segment.span.runs))
     return rows
 
 
@@ -110,9 +117,9 @@ def test_every_row_attends_to_its_own_sequence(seed: int) -> None:
             assert found.positions[row] == one.position + offset
             assert found.tokens[row] == one.tokens[offset]
             covered: list[int] = []
-            for span in rows[row]:
-                assert span.column == len(covered)
-                covered += slots_of(span.runs)
+            for column, runs in rows[row]:
+                assert column == len(covered)
+                covered += slots_of(runs)
             assert covered == slots
         assert wanted == [firsts[slots[at]] for at in range(len(slots) - count, len(slots))]
 
@@ -125,26 +132,49 @@ def test_a_shared_part_is_read_once_on_every_level() -> None:
         for number, tenant in enumerate((tenants[0], tenants[1], tenants[0], tenants[1]))
     ]
     [group] = plan(pieces, 10**4).groups
-    in_place = [segment for segment in group.segments if not segment.span.is_gathered]
-    assert in_place == [
+    own = [(Run(5000 + 100 * number, 4),) for number in (0, 2, 1, 3)]
+    assert group.segments == (
         Segment(Span(0, 256, (head,), is_gathered=False), 0, 4),
         Segment(Span(256, 384, (tenants[0],), is_gathered=False), 0, 2),
+        Tails(640, 16, 0, (own[0], own[1])),
         Segment(Span(256, 128, (tenants[1],), is_gathered=False), 2, 4),
+        Tails(384, 16, 2, (own[2], own[3])),
+    )
+
+
+def test_long_ends_and_several_tokens_stand_alone() -> None:
+    """Between two short ends: one of several tokens, and one too long to be copied beside others."""
+    head = Run(0, 256)
+    pieces = [
+        Piece((1,), 260, (head, Run(1000, 5))),
+        Piece((1,), 265, (head, Run(1100, 10))),
+        Piece((1, 2), 260, (head, Run(1200, 6))),
+        Piece((1,), 915, (head, Run(2000, 660))),
+        Piece((1,), 260, (head, Run(3000, 5))),
     ]
-    assert (
-        sorted(segment.span.column for segment in group.segments if segment.span.is_gathered)
-        == [384] * 2 + [640] * 2
+    [group] = plan(pieces, 10**4).groups
+    assert group.segments[1:] == (
+        Tails(256, 16, 0, ((Run(1000, 5),), (Run(1100, 10),))),
+        Segment(Span(256, 16, (Run(1200, 6),), is_gathered=True), 2, 4),
+        Segment(Span(256, 660, (Run(2000, 660),), is_gathered=False), 4, 5),
+        Segment(Span(256, 16, (Run(3000, 5),), is_gathered=True), 5, 6),
     )
 
 
 def test_strangers_stand_apart_and_alone_everybody_does() -> None:
-    pieces = [Piece((1,), 200, (Run(start, 201),)) for start in (0, 1000)]
-    assert len(plan(pieces, 5000).groups) == 2
+    long = [Piece((1,), 600, (Run(start, 601),)) for start in (0, 1000)]
+    assert len(plan(long, 5000).groups) == 2
+    short = [Piece((1,), 200, (Run(start, 201),)) for start in (0, 1000)]
+    [group] = plan(short, 5000).groups
+    assert group.segments == (Tails(0, 201, 0, ((Run(0, 201),), (Run(1000, 201),))),)
     shared = [Piece((1,), 200, (Run(0, 200), Run(start, 1))) for start in (1000, 2000)]
     assert len(plan(shared, 5000).groups) == 1
     careful = plan(shared, 5000, is_joint=False)
     assert [len(group.segments) for group in careful.groups] == [1, 1]
-    assert all(group.segments[0].span.is_gathered for group in careful.groups)
+    for group in careful.groups:
+        [segment] = group.segments
+        assert isinstance(segment, Segment)
+        assert segment.span.is_gathered
 
 
 @pytest.mark.parametrize(
