@@ -8,6 +8,7 @@ import pytest
 
 from semcache.engine.forward import Exactness
 from semcache.engine.generation import Sampling
+from semcache.engine.scheduling.planning import Limits
 from tests.engine.scheduling.fake_network import FakeNetwork
 from tests.engine.scheduling.stage import GREEDY, Stage, ask
 from tests.engine.scheduling.test_answers import numbers
@@ -87,11 +88,12 @@ def test_without_a_promise_for_any_cut_nothing_is_guessed() -> None:
 
 
 def test_a_guess_takes_nobody_s_slots() -> None:
-    stage = Stage(FakeNetwork(64, end_every=NEVER), context=64)
+    stage = Stage(FakeNetwork(50, end_every=NEVER), limits=Limits(tail=1), context=50)
     guess = tuple(stage.expected(ask(numbers(20), max_tokens=20)))
     guessing = stage.submit(ask(numbers(20), max_tokens=20, draft=guess))
-    other = stage.submit(ask(numbers(13, seed=1), max_tokens=10))
+    other = stage.submit(ask((39, *numbers(14, seed=1)), max_tokens=5))
     stage.run()
     stage.assert_true(guessing)
     stage.assert_true(other)
+    assert guessing.done.accepted_draft > 0
     assert stage.scheduler.counters.preemptions == 0
