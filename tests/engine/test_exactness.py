@@ -43,6 +43,9 @@ from semcache.engine.scheduling.runner import PagedRunner
 GREEDY = Sampling(temperature=0.0)
 DRAWN = Sampling(temperature=0.9, top_p=0.95, frequency_penalty=0.3, seed=11)
 PATIENCE = 120.0
+TALK = 11
+"""Tokens of a long answer."""
+
 TIE = 1e-3
 """Logits nearer than this may change places with the order of a sum; their size is about 20."""
 
@@ -197,7 +200,8 @@ def open_desk(smol: LoadedModel) -> Iterator[Open]:
 def prompts(model: LoadedModel, count: int, seed: int, words: int) -> list[GenerationRequest]:
     """Requests whose prompts share heads, heads and middles, whole questions, or nothing; some by owners.
 
-    Most answers are short, every tenth is long enough to outgrow what was reserved for it.
+    Most answers are short. Every tenth cannot end before it has outgrown what was reserved for it,
+    and its prompt shares nothing.
     """
     rng = random.Random(seed)
 
@@ -209,23 +213,21 @@ def prompts(model: LoadedModel, count: int, seed: int, words: int) -> list[Gener
         head = ids(rng.choice(HEADS))[: rng.choice((5, 100, 100, 100))]
         middle = sum((ids(part) for part in rng.sample(MIDDLES, rng.randint(0, 2))), ())
         tail = ids(rng.choice(QUESTIONS) + "".join(rng.choices(WORDS, k=rng.randint(0, words))) + "?")
-        prompt = head + middle + tail
+        talks = number % 10 == 0
+        prompt = (1_000 + number,) * talks + head + middle + tail
         owner = Owner(rng.choice("ab"), rng.choice((b"1", b"2")))
         shared, own = Layer(len(head), PUBLIC), Layer(len(prompt), owner)
-        tokens = 10 if number % 10 == 0 else rng.randint(1, 3)
+        tokens = TALK if talks else rng.randint(1, 3)
+        sampling = replace(GREEDY, bias=tuple((end, -100.0) for end in model.ends)) if talks else GREEDY
         layers = rng.choice(((), (shared, own), (own,)))
-        requests.append(GenerationRequest(prompt, GREEDY, tokens, logprobs=2, layers=layers))
+        requests.append(GenerationRequest(prompt, sampling, tokens, logprobs=2, layers=layers))
     return requests
 
 
-def in_company(
-    desk: Desk, requests: list[GenerationRequest], rng: random.Random, first: Sequence[int] = ()
-) -> list[Said]:
-    """Ask all in a random order (`first` ones at once), in bursts and with pauses; answers keep their places."""
-    waiting = {number: desk.ask(requests[number]) for number in first}
+def in_company(desk: Desk, requests: list[GenerationRequest], rng: random.Random) -> list[Said]:
+    """Ask all in a random order, in bursts and with pauses; gives answers in the order of `requests`."""
+    waiting: dict[int, Callable[[], Said]] = {}
     for number in rng.sample(range(len(requests)), len(requests)):
-        if number in waiting:
-            continue
         waiting[number] = desk.ask(requests[number])
         if rng.random() < 0.15:
             time.sleep(rng.random() * 0.2)
@@ -239,13 +241,15 @@ def differing(truth: list[Said], found: list[Said]) -> list[int]:
     ]
 
 
-def with_drafts(requests: list[GenerationRequest], drafts: list[tuple[int, ...]], rng: random.Random) -> Any:
-    """Give half of the requests a draft: the answer with a token changed here and there."""
+def with_drafts(
+    requests: list[GenerationRequest], drafts: list[tuple[int, ...]], rng: random.Random
+) -> list[GenerationRequest]:
+    """Give half of the short ones a draft: the answer with a token changed here and there."""
     return [
         replace(
             request, draft=tuple(rng.randrange(2_000) if rng.random() < 0.2 else token for token in draft)
         )
-        if rng.random() < 0.5
+        if rng.random() < 0.5 and request.max_tokens < TALK
         else request
         for request, draft in zip(requests, drafts, strict=True)
     ]
@@ -264,18 +268,19 @@ def all_ways(model: LoadedModel, open_desk: Open, requests: list[GenerationReque
     assert differing([truth[at] for at in few], warm) == [], "all of it cached"
     assert all(said.done.cached_tokens == said.done.prompt_tokens - 1 for said in warm)
     report = wide.close()
-    assert report.cached > report.prompt // 6, "the cache was hardly used"
+    assert report.cached > report.prompt // 10, "the cache was hardly used"
 
     # Those with long answers come first, and find room for their prompts, not for their answers.
-    talkers = [at for at, request in enumerate(requests) if request.max_tokens >= 10][:4]
-    narrow = open_desk(
-        slots=sum(len(requests[at].prompt) + 2 for at in talkers), chunk=16, budget=24, tail=1, active=6
-    )
+    talkers = [at for at, request in enumerate(requests) if request.max_tokens == TALK][:4]
+    room = sum(len(requests[at].prompt) + 2 for at in talkers)
+    narrow = open_desk(slots=room, chunk=24, budget=64, tail=1, active=6)
+    waiting = [narrow.ask(requests[at]) for at in talkers]
+    assert differing([truth[at] for at in talkers], [said() for said in waiting]) == [], "after interruptions"
+    assert narrow.runner.report().preemptions > 0, "nobody was interrupted"
     drafted = with_drafts(requests, [token_ids(model, said) for said in truth], rng)
-    assert differing(truth, in_company(narrow, drafted, rng, talkers)) == [], "after eviction"
+    assert differing(truth, in_company(narrow, drafted, rng)) == [], "after eviction"
     report = narrow.close()
     assert sum(tokens for _, tokens in report.evictions) > 2 * narrow.slots, "hardly anything was evicted"
-    assert report.preemptions > 0, "nobody was interrupted"
     assert report.accepted_draft > 0
     assert report.rejected_draft > 0
     return truth
@@ -292,6 +297,8 @@ def agrees_with_transformers(
 ) -> bool | None:
     """Compare with greedy decoding by transformers, token by token; None where that is on the edge itself.
 
+    Answers that are kept from ending are no plain greedy ones: their ends are kept from it, too.
+
     Its kernels sum in another order, so where its two best logits are closer than that may cost,
     either is right, and what follows is another answer.
     """
@@ -300,6 +307,7 @@ def agrees_with_transformers(
         given,
         attention_mask=torch.ones_like(given),
         max_new_tokens=request.max_tokens,
+        min_new_tokens=request.max_tokens if request.sampling.bias else None,
         do_sample=False,
         pad_token_id=0,
         output_logits=True,
@@ -319,7 +327,7 @@ def agrees_with_transformers(
 def test_forty_prompts_have_one_answer_each(smol: LoadedModel, open_desk: Open, reference: Any) -> None:
     requests = prompts(smol, 40, seed=1, words=3)
     truth = all_ways(smol, open_desk, requests, seed=1)
-    for request, said in zip(requests[1:6], truth[1:6], strict=True):
+    for request, said in zip(requests[1:5], truth[1:5], strict=True):
         assert agrees_with_transformers(reference, smol, request, said)
 
 
@@ -329,7 +337,7 @@ def test_forty_prompts_have_one_answer_each(smol: LoadedModel, open_desk: Open, 
 def test_five_hundred_prompts_have_one_answer_each(
     smol: LoadedModel, open_desk: Open, reference: Any, seed: int
 ) -> None:
-    requests = prompts(smol, 51, seed, words=30)
+    requests = prompts(smol, 51, seed, words=15)
     truth = all_ways(smol, open_desk, requests, seed)
     agreement = [
         agrees_with_transformers(reference, smol, request, said)
@@ -353,14 +361,11 @@ def test_what_comes_back_from_host_memory_has_its_bits(smol: LoadedModel, open_d
     assert desk.close().host_tokens > 0
 
 
-@pytest.mark.parametrize("sampling", [DRAWN, replace(DRAWN, top_p=1.0, frequency_penalty=0.0)])
-def test_drawn_answers_are_those_of_their_seed_with_any_draft(
-    smol: LoadedModel, open_desk: Open, sampling: Sampling
-) -> None:
+def test_drawn_answers_are_those_of_their_seed_with_any_draft(smol: LoadedModel, open_desk: Open) -> None:
     """Two choices, drawn one token after the other or confirmed in blocks."""
     desk = open_desk()
     (first,) = prompts(smol, 1, seed=3, words=2)
-    request = replace(first, sampling=sampling, choices=2, max_tokens=8)
+    request = replace(first, sampling=DRAWN, choices=2, max_tokens=8)
     truth = desk.alone(request)
     plain = replace(request, choices=1)
     said = token_ids(smol, desk.ask(plain)())
