@@ -9,7 +9,7 @@ from engine_rig.prompts import Messages, Prompts
 from engine_rig.rows import CHAT, Row, body, in_turn
 from engine_rig.servers import Server
 
-LENGTH = 48
+LENGTH = 32
 _NO_END = {"0": -100, "2": -100}
 """Bias against the tokens that end an answer (ids of SmolLM2), so that all rows stay in the batch."""
 
@@ -17,7 +17,7 @@ _NO_END = {"0": -100, "2": -100}
 def decode(
     servers: Sequence[Server], prompts: Prompts, rounds: int, *, rows: int, prefix: int = 1024
 ) -> list[Row]:
-    """Decode speed: what answers of 49 tokens cost more than answers of one, all prompts being cached.
+    """Decode speed: what answers of 33 tokens cost more than answers of one, all prompts being cached.
 
     Every asker keeps to one slot of llama.cpp, whose copy of the prompt is there.
     """

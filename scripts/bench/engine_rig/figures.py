@@ -123,7 +123,7 @@ class Figure:
     theirs: tuple[str, ...] = ()
 
 
-_DECODERS = ("fa", "no fa", "no fa, Q4_0 head")
+_DECODERS = ("fa", "no fa, Q4_0 head")
 
 FIGURES: Mapping[str, Figure] = {
     "slots": Figure(_slots),

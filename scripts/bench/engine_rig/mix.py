@@ -42,9 +42,12 @@ class Mix:
             system = self._random.choices(self.systems, weights)[0]
         else:
             system = self._prompts.system(self._random.randint(*TAIL_PREFIX))
-        question = self._prompts.question(self._random.randint(8, 20))
         most = LONG if self._random.random() < LONG_PART else SHORT
-        return Arrival(at, self._prompts.ask(system, question), most, is_shared)
+        return Arrival(at, self.about(system), most, is_shared)
+
+    def about(self, system: str) -> Messages:
+        """Draw a question on a system prompt."""
+        return self._prompts.ask(system, self._prompts.question(self._random.randint(8, 20)))
 
     def poisson(self, rate: float, seconds: float) -> list[Arrival]:
         """Draw what arrives in a window at `rate` requests a second."""
