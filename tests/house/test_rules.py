@@ -39,7 +39,7 @@ def test_every_room_has_tests() -> None:
 
 
 def test_no_unfinished_marks() -> None:
-    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError")
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|raise NotImplementedError")
     found = [NAMES[path] for path in SOURCES if marks.search(path.read_text())]
     assert not found
 

@@ -49,7 +49,7 @@ def _fetched(name: str) -> Path:
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise EngineError(f"cannot load the model {name}: no such folder, and HF_HUB_OFFLINE forbids the hub")
     # Here and not above: it takes a second, and folders need none of it.
-    from transformers.utils.hub import snapshot_download  # noqa: PLC0415
+    from transformers.utils.hub import snapshot_download  # noqa: PLC0415 - slow, and rarely needed
 
     try:
         return Path(snapshot_download(name, allow_patterns=list(_WANTED)))
