@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import linear, pad
 
 from semcache.engine.model.kernels import Product, integer_product, packed_product
+from semcache.errors import EngineError
 
 LEAST_ROWS = 4
 """From this many rows on, the bits of a matrix product's row do not depend on the number of rows."""
@@ -113,7 +114,7 @@ def _rounded(weight: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 def _integer(weight: Tensor, scales: Tensor, lowest: int) -> Product:
     product = integer_product(weight, scales, lowest)
     if product is None:
-        raise NotImplementedError("this torch has no integer product")
+        raise EngineError("int8 is not possible with this torch; fp32 is")
     return product
 
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from semcache.engine.fingerprint import fingerprint
 from semcache.engine.forward import Exactness, Network
 from semcache.engine.model.exactness import keeps_bits, rows_stand_alone
-from semcache.engine.model.linear import LEAST_ROWS, Linear, LinearMaker, Plain, RowInt8, SplitInt8, packed
+from semcache.engine.model.linear import LEAST_ROWS, Linear, Plain, RowInt8, SplitInt8, packed
 from semcache.engine.model.llama import LlamaNetwork, memory_errors
 from semcache.engine.model.norm import NormPlace
 from semcache.engine.model.pool import KvPool
@@ -228,7 +228,7 @@ def _recipe(precision: Precision, device: torch.device, mode: Mode) -> Recipe:
     if precision is Precision.INT8:
         if device.type != "cpu":
             raise EngineError("int8 is for the CPU; a GPU computes in bf16 or fp32")
-        return Recipe(_int8(RowInt8), _int8(SplitInt8), NormPlace.APART)
+        return Recipe(RowInt8, SplitInt8, NormPlace.APART)
     if precision is Precision.FP32 and device.type == "cpu":
         return Recipe(packed, packed, NormPlace.FOLDED)
     least = LEAST_ROWS if mode is Mode.EXACT else 1
@@ -238,16 +238,6 @@ def _recipe(precision: Precision, device: torch.device, mode: Mode) -> Recipe:
 
     # In bf16 a folded weight would be rounded once more, and a GPU has the whole norm as one kernel.
     return Recipe(plain, plain, NormPlace.TORCH)
-
-
-def _int8(kind: LinearMaker) -> LinearMaker:
-    def make(weight: Tensor, bias: Tensor | None) -> Linear:
-        try:
-            return kind(weight, bias)
-        except NotImplementedError as error:
-            raise EngineError("int8 is not possible with this torch; fp32 is") from error
-
-    return make
 
 
 def _identity(weights: str, settings: Settings, kernel: str, exactness: Exactness) -> str:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from semcache.engine.model import kernels, linear
 from semcache.engine.model.linear import InRows, Linear, Plain, RowInt8, SplitInt8, packed
+from semcache.errors import EngineError
 
 KINDS: dict[str, tuple[Callable[[Tensor, Tensor | None], Linear], float]] = {
     "packed": (packed, 1e-5),
@@ -97,7 +98,7 @@ def test_without_the_inner_operators_there_is_another_way(monkeypatch: pytest.Mo
     monkeypatch.setattr(torch.ops, "quantized", Nothing())
     weight = matrix(16, 16)
     assert isinstance(packed(weight, None), Plain)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(EngineError, match="int8 is not possible"):
         RowInt8(weight, None)
 
 
