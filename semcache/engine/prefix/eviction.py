@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from semcache.engine.prefix.frequency import HalfLife
 from semcache.engine.prefix.habits import Habits
 from semcache.engine.prefix.lanes import Head, Lane
-from semcache.engine.prefix.reuse import BRANCHES, KINDS, ReuseTable, kind_of
+from semcache.engine.prefix.reuse import KINDS, LEFT, ReuseTable, kind_of
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import Shares
 from semcache.engine.prefix.victims import Nodes, Victim
@@ -158,7 +158,7 @@ class HybridOrder:
         if until is not None:
             return _WARM, until
         kind = self._habits.kind(node)
-        if kind > BRANCHES and self._nodes.end[node] < self._rules.shallow:
+        if kind > LEFT and self._nodes.end[node] < self._rules.shallow:
             rank = max(self._decay.rank(self._nodes.weight[node]), _LOWEST_RANK)
             self._ranks[node] = key = int(rank * _RANK_STEPS)
             return _SHALLOW, key

@@ -9,11 +9,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from semcache.engine.prefix.ghosts import Ghost, Ghosts
 from semcache.engine.prefix.moments import Moments
-from semcache.engine.prefix.reuse import BRANCHES, CONTINUES, STARTS, ReuseTable, kind_of
+from semcache.engine.prefix.reuse import BRANCHES, CONTINUES, LEFT, STARTS, ReuseTable, kind_of
 from semcache.engine.prefix.victims import Nodes
+
+
+class _Cut(NamedTuple):
+    """The last victim: by start and age its rest is told from another node of its number."""
+
+    node: int
+    start: int
+    created: float
+    ghost: Ghost
 
 
 class Habits:
@@ -39,8 +49,9 @@ class Habits:
         self._ghosts = Ghosts(self._most_ghosts)
         self._returned: dict[bytes, list[tuple[int, bytes]]] = {}
         self._known_end: dict[int, int] = {}
+        self._tails: dict[int, Ghost] = {}
         self._moments = Moments()
-        self._cut: tuple[int, int, float] | None = None
+        self._cut: _Cut | None = None
 
     def kind(self, node: int) -> int:
         """Give the kind of a node, that of its last tokens if they differ (see `reuse`)."""
@@ -63,6 +74,13 @@ class Habits:
         is_new = not self._is_known[node] and not self._is_rest(node)
         if is_new:
             self._welcome(node)
+        else:
+            upper = self._nodes.parent[node]
+            self._reach(upper)
+            if upper and not self._is_known[upper]:
+                # Only a split puts a node that is not known above one that is.
+                self._returned_from(upper)
+                self._split(upper, node)
         self._cut = None
         return is_new
 
@@ -93,12 +111,13 @@ class Habits:
         nodes = self._nodes
         self._moments.note(now, self.clock)
         place = nodes.place_of(node)
-        self._ghosts.leave(
-            place, Ghost(self.uses[node], self.kind(node), self.since[node], nodes.length[node])
-        )
-        self._let_go(node, place)
+        tail = self._tails.pop(node, None)
+        length = nodes.length[node] + (0 if tail is None else tail.length)
+        ghost = Ghost(self.uses[node], self.kind(node), self.since[node], length)
+        self._ghosts.leave(place, ghost)
+        self._let_go(place)
         self._is_known[node] = False
-        self._cut = (node, nodes.end[node] - nodes.length[node], nodes.created[node])
+        self._cut = _Cut(node, nodes.end[node] - nodes.length[node], nodes.created[node], ghost)
 
     def _reach(self, node: int) -> None:
         """Make the columns long enough for a node."""
@@ -112,12 +131,17 @@ class Habits:
 
     def _is_rest(self, node: int) -> bool:
         """Recognise the rest of the last victim; its columns here are still right."""
-        nodes = self._nodes
-        if self._cut != (node, nodes.end[node] - nodes.length[node], nodes.created[node]):
+        nodes, cut = self._nodes, self._cut
+        start = nodes.end[node] - nodes.length[node]
+        if cut is None or (cut.node, cut.start, cut.created) != (node, start, nodes.created[node]):
             return False
         self._is_known[node] = True
         self._ghosts.recall(nodes.place_of(node))
-        if self._known_end.get(node, 0) >= nodes.end[node]:
+        known_end = self._known_end.get(node)
+        if known_end is None:
+            # What hangs here next is most likely the text that was cut off: texts seldom part in its middle.
+            self._tails[node] = cut.ghost._replace(length=cut.ghost.length - nodes.length[node])
+        elif known_end >= nodes.end[node]:
             del self._known_end[node]
         return True
 
@@ -139,6 +163,7 @@ class Habits:
             self.since[node] = self._moments.clock_at(nodes.touched[node])
             self.uses[node] = nodes.hits[node]
             self._known_end.pop(node, None)
+            self._tails.pop(node, None)
         self._recall(pieces)
         for node in pieces:
             self.table.begin(self.kind(node), nodes.length[node])
@@ -152,7 +177,8 @@ class Habits:
     def _recall(self, pieces: Sequence[int]) -> None:
         """Let new nodes go on with their count, as far as their text was here before and evicted."""
         nodes = self._nodes
-        ghost = self._ghosts.recall(nodes.place_of(pieces[0]))
+        tail = self._tails.pop(nodes.parent[pieces[0]], None)
+        ghost = self._ghosts.recall(nodes.place_of(pieces[0])) or tail
         if ghost is None:
             return
         known_end = nodes.end[pieces[0]] - nodes.length[pieces[0]] + ghost.length
@@ -163,39 +189,64 @@ class Habits:
             place = nodes.place_of(node)
             group.append((node, place))
             self._returned[place] = group
-            self.table.reuse(ghost.kind, self.clock - ghost.since, nodes.length[node])
+            known = min(nodes.end[node], known_end) - nodes.end[node] + nodes.length[node]
+            self.table.reuse(ghost.kind, self.clock - ghost.since, known)
             self.uses[node] += ghost.uses + 1
             if nodes.end[node] > known_end:
                 self._known_end[node] = known_end
 
     def _meet(self, node: int) -> list[int]:
-        """Meet a node that is used before it was ever queued: mostly the upper part of a split.
+        """Meet a node that is used before it was ever queued: of a prompt still running, or split from one.
 
-        If the node that was split had returned with a count, the count belongs to the part that
-        was used again: all below it, which nobody used, loses it.
+        Gives the nodes below it whose count was another's.
         """
-        nodes, uses = self._nodes, self.uses
+        rest = self._returned_from(node)
+        if rest:
+            self._split(node, rest[0])
+            for lower in rest:
+                self.uses[lower] = self._nodes.hits[lower]
+                self._known_end.pop(lower, None)
+            return rest
         self._is_known[node] = True
         self._origin[node] = self._origin_of(node)
-        place = nodes.place_of(node) if self._returned else b""
-        group = self._returned.get(place)
-        if group is None:
-            uses[node] = max(nodes.hits[node] - 1, 0)
-            self.since[node] = self._moments.clock_at(nodes.created[node])
-            self.table.begin(self.kind(node), nodes.length[node])
-            return []
-        at = next(at for at, piece in enumerate(group) if piece[1] == place)
-        rest = group[at:]
-        del group[at:]
-        uses[node], self.since[node] = uses[rest[0][0]], self.since[rest[0][0]]
-        for lower, own in rest:
+        self.uses[node] = max(self._nodes.hits[node] - 1, 0)
+        self.since[node] = self._moments.clock_at(self._nodes.created[node])
+        self.table.begin(self.kind(node), self._nodes.length[node])
+        return []
+
+    def _split(self, upper: int, lower: int) -> None:
+        """Let the upper part of a node go on with its past. What nobody used of it is left behind."""
+        nodes, uses = self._nodes, self.uses
+        kind = kind_of(uses[lower], self._origin[lower])
+        self._is_known[upper] = True
+        self._origin[upper] = self._origin[lower]
+        uses[upper], self.since[upper] = uses[lower], self.since[lower]
+        if uses[lower] > nodes.hits[lower]:
+            # The count came back with the whole node, and belongs to the part that is used again.
             uses[lower] = nodes.hits[lower]
             self._known_end.pop(lower, None)
-            self._returned.pop(own, None)
-        return [lower for lower, _ in rest]
+        if not uses[lower]:
+            self._origin[lower] = LEFT
+            self.table.leave(kind, nodes.length[lower])
 
-    def _let_go(self, node: int, place: bytes) -> None:
-        """Forget that a node returned."""
+    def _returned_from(self, upper: int) -> list[int]:
+        """Give the nodes that returned with a count and are, after a split, below the node in their place."""
+        if not self._returned:
+            return []
+        place = self._nodes.place_of(upper)
+        group = self._returned.get(place)
+        if group is None:
+            return []
+        at = next((at for at, piece in enumerate(group) if piece[1] == place), len(group))
+        rest = group[at:]
+        del group[at:]
+        for _, own in rest:
+            self._returned.pop(own, None)
+        return [node for node, _ in rest]
+
+    def _let_go(self, place: bytes) -> None:
+        """Forget that the node at a place returned."""
         group = self._returned.pop(place, None)
         if group is not None:
-            group.remove((node, place))
+            # By place alone: after a split the same place may belong to a node of another number.
+            group[:] = [piece for piece in group if piece[1] != place]

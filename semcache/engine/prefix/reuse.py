@@ -11,13 +11,14 @@ queue, no time of day.
 
 from __future__ import annotations
 
-STARTS, CONTINUES, BRANCHES = range(3)
+STARTS, CONTINUES, BRANCHES, LEFT = range(4)
 """Kinds of what was never used again: the start of a prompt; what follows on something that was used
-once at most (the next turn of a conversation); what branches off something used more often."""
+once at most (the next turn of a conversation); what branches off something used more often; what
+was left behind when only the tokens before it were used."""
 
-_USED = 3
+_USED = 4
 KINDS = _USED + 9
-"""Kinds 3 and above: used again once, 2-3, 4-7 ... times; the last one: 256 times and more."""
+"""Kinds 4 and above: used again once, 2-3, 4-7 ... times; the last one: 256 times and more."""
 
 BANDS = 13
 """Ages below 1/256 of the capacity, then doubling: the last band begins at 8 capacities."""
@@ -40,9 +41,9 @@ def kind_of(uses: int, origin: int = STARTS) -> int:
 class ReuseTable:
     """Counts of stretches by kind and age, and the worth of a slot that follows from them.
 
-    Ages are in tokens; `capacity` (tokens) scales them. A node weighs the square root of its
-    length: one long document should not outvote a hundred short prompts, nor the reverse. Counts
-    are halved after every 65,536 stretches, so that what was long ago is forgotten. Until it has
+    Ages are in tokens; `capacity` (tokens) scales them. Everything is counted in tokens, so that
+    it adds up however nodes are cut. Counts are halved whenever 65,536 stretches have been counted,
+    so that what was long ago is forgotten. Until it has
     seen `evidence` reuses it gives a guess: the more often used and the later, the more worth.
     """
 
@@ -65,16 +66,21 @@ class ReuseTable:
 
     def begin(self, kind: int, length: int) -> None:
         """Note that a node of `length` tokens was made or used, and is of this kind now."""
-        self._begun[kind] += length**0.5
+        self._begun[kind] += length
         self._stretches += 1
         if self._stretches >= _MEMORY:
-            self._stretches = 0
+            self._stretches //= 2
             self._begun = [count / 2 for count in self._begun]
             self._reused = [count / 2 for count in self._reused]
 
+    def leave(self, kind: int, length: int) -> None:
+        """Note that `length` tokens of this kind were left behind when those before them were used."""
+        self._begun[kind] -= length
+        self._begun[LEFT] += length
+
     def reuse(self, kind: int, age: int, length: int) -> None:
         """Note that a node which was of this kind was used at this age."""
-        self._reused[kind * BANDS + self.band_of(age)] += length**0.5
+        self._reused[kind * BANDS + self.band_of(age)] += length
         self._events += 1
 
     def worth(self, kind: int, age: int) -> float:
@@ -86,22 +92,26 @@ class ReuseTable:
     def _fit(self) -> None:
         if self._events < self._evidence:
             self._next_fit = self._evidence
-            self._worth = [worth for kind in range(KINDS) for worth in _index(_guess(kind))]
+            self._worth = [worth for kind in range(KINDS) for worth in _index(_guess(kind), 1 / _PRIOR)]
             return
         self._next_fit = self._events + (_FIRST_FIT if self._events < 16 * _FIRST_FIT else _LATER_FIT)
-        weight = sum(self._begun) / max(self._stretches, 1)
-        prior = _PRIOR * max(min(weight, sum(self._begun)), 1.0)
+        weight = max(sum(self._begun) / self._stretches, 1.0) if self._stretches else 1.0
+        prior = _PRIOR * weight
         overall = self._overall()
         shares: list[list[float]] = []
+        self._worth = []
         for kind in range(KINDS):
             if kind in (STARTS, _USED):
                 before = _halfway(overall, _guess(kind))
+            elif kind == LEFT:
+                before = _guess(LEFT)
             elif kind < _USED:
                 before = shares[STARTS]
             else:
                 before = _halfway(shares[kind - 1], _guess(kind))
             shares.append(self._shares(kind, before, prior))
-        self._worth = [worth for kind in shares for worth in _index(kind)]
+            # One stretch more than was seen is taken never to end: what was always used may still die.
+            self._worth += _index(shares[-1], weight / (max(self._begun[kind], 0.0) + prior))
 
     def _overall(self) -> list[float]:
         total = sum(self._begun) + 1.0
@@ -120,7 +130,7 @@ class ReuseTable:
         left = [counts[0], *counts[:-1]]
         right = [*counts[1:], counts[-1]]
         own = 1 - 2 * _NEIGHBOUR
-        total = self._begun[kind] + prior
+        total = max(self._begun[kind], 0.0) + prior
         return [
             (own * count + _NEIGHBOUR * (lower + upper) + prior * expected) / total
             for count, lower, upper, expected in zip(counts, left, right, before, strict=True)
@@ -134,7 +144,9 @@ def _guess(kind: int) -> list[float]:
     with shape n + 0.3, so its next stretch is Lomax-distributed: often used or lately used is worth
     more, both at once most.
     """
-    uses = 0.0 if kind < _USED else 1.4 * 2.0 ** (kind - _USED)
+    uses = 0.0 if kind < _USED else 1.4 * 2.0 ** ((kind - _USED) / 2)
+    if kind == LEFT:
+        uses = -0.25
     alive, guess, end = 1.0, [], 0.0
     for width in _WIDTHS:
         end += width
@@ -148,17 +160,21 @@ def _halfway(one: list[float], other: list[float]) -> list[float]:
     return [(left + right) / 2 for left, right in zip(one, other, strict=True)]
 
 
-def _index(shares: list[float]) -> list[float]:
-    """Give, for each age, the best ratio of reuses to holding time over all later ages to give up at."""
+def _index(shares: list[float], never: float) -> list[float]:
+    """Give, for each age, the best ratio of reuses to holding time over all later ages to give up at.
+
+    `never` is the least share of stretches that are not ended by any reuse.
+    """
+    scale = min(1.0, (1 - never) / max(sum(shares), 1e-9))
     alive = [1.0]
     for share in shares:
-        alive.append(max(alive[-1] - share, 1e-9))
+        alive.append(alive[-1] - scale * share)
     held = [(alive[band] + alive[band + 1]) / 2 * _WIDTHS[band] for band in range(BANDS)]
     best = [0.0] * BANDS
     for age in range(BANDS):
         gained = spent = 0.0
         for band in range(age, BANDS):
-            gained += shares[band]
+            gained += scale * shares[band]
             spent += held[band]
             best[age] = max(best[age], gained / spent)
     return best
