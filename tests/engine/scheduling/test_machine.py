@@ -15,7 +15,6 @@ from semcache.engine.generation import Done, Failed, GenerationRequest, Sampling
 from semcache.engine.layers import PUBLIC, Layer, Owner
 from semcache.engine.prefix.shares import Share, Shares
 from semcache.engine.scheduling.planning import Limits
-from tests.engine.prefix import recent
 from tests.engine.scheduling.fake_network import GUILTY, POISON, FakeNetwork
 from tests.engine.scheduling.stage import GREEDY, Asked, Stage, ask
 
@@ -63,7 +62,6 @@ class Machine(RuleBasedStateMachine):
             limits=Limits(active=4, chunk=7, budget=10, tail=4),
             shares=self.shares,
             host_bytes=self.host_bytes,
-            tree=recent.tree(self.slots),
         )
         self.asked: list[Asked] = []
         self.fault: Exception | None = None
