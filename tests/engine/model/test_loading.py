@@ -56,7 +56,9 @@ def test_context_is_the_smallest_of_three(folder: Path) -> None:
     assert load_model(folder, small(max_context=10**6), silent).context == 256
 
 
-def test_everything_that_changes_bits_changes_the_fingerprint(folder: Path) -> None:
+def test_everything_that_changes_bits_changes_the_fingerprint(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def identity(**changes: object) -> str:
         return load_model(folder, small(**changes), silent).fingerprint
 
@@ -64,6 +66,9 @@ def test_everything_that_changes_bits_changes_the_fingerprint(folder: Path) -> N
     assert identity() == first
     others = [identity(precision=Precision.INT8), identity(mode=Mode.FAST), identity(threads=2)]
     assert len({first, *others}) == 4
+    monkeypatch.setattr("semcache.engine.model.loading.REVISION", "another")
+    assert identity() != first
+    monkeypatch.undo()
     # How much fits is no part of an answer.
     assert load_model(folder, Settings(kv_bytes=1 << 21), silent).fingerprint == first
 
