@@ -6,7 +6,7 @@ same tree and allocator with the same number of slots. Capacities are shares of 
 of a trace, but never less than 1.3 times its longest request. Every seed is another workload of
 its kind (`prefix_rig/traces.py`). Token hit rate = reused tokens / prompt tokens.
 
-Needs no model and no GPU. With everything left as it is it takes about half an hour of one core;
+Needs no model and no GPU. With everything left as it is it takes about two hours of one core;
 `--quick` shows in seconds that it runs.
 """
 

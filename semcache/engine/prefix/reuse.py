@@ -29,6 +29,7 @@ _WIDTHS = (1 / _FINEST, *(2.0**band / (2 * _FINEST) for band in range(1, BANDS))
 
 _NEIGHBOUR = 0.15
 _PRIOR = 8.0
+_GUESSED_NEVER = 0.01
 _FIRST_FIT, _LATER_FIT = 64, 256
 _MEMORY = 1 << 16
 
@@ -47,7 +48,7 @@ class ReuseTable:
     seen `evidence` reuses it gives a guess: the more often used and the later, the more worth.
     """
 
-    def __init__(self, capacity: int, evidence: int = 200) -> None:
+    def __init__(self, capacity: int, evidence: int = 100) -> None:
         if capacity < 1:
             message = f"a capacity is at least one token, not {capacity}"
             raise ValueError(message)
@@ -92,7 +93,7 @@ class ReuseTable:
     def _fit(self) -> None:
         if self._events < self._evidence:
             self._next_fit = self._evidence
-            self._worth = [worth for kind in range(KINDS) for worth in _index(_guess(kind), 1 / _PRIOR)]
+            self._worth = [worth for kind in range(KINDS) for worth in _index(_guess(kind), _GUESSED_NEVER)]
             return
         self._next_fit = self._events + (_FIRST_FIT if self._events < 16 * _FIRST_FIT else _LATER_FIT)
         weight = max(sum(self._begun) / self._stretches, 1.0) if self._stretches else 1.0

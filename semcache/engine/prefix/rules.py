@@ -31,7 +31,7 @@ class EvictionRules:
     half_life: float = HOUR
     floor: int = 1
     learns: bool = True
-    evidence: int = 200
+    evidence: int = 100
     ghosts: int = 65_536
 
     def __post_init__(self) -> None:
