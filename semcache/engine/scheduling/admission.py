@@ -86,7 +86,8 @@ class Admission:
             if queue.take(job):
                 self._roster.fail(self._generation(job), EngineError(refusal))
             return True
-        if self._blocked == (job, self._slots.room):
+        # With nothing else running there is always room for the one in front.
+        if self._roster.running and self._blocked == (job, self._slots.room):
             return False
         sequence = self._sequence(job)
         if not self._enter(sequence):
