@@ -2,14 +2,13 @@
 
 The frame is a plain rule. Nodes whose prefix is shorter than 128 tokens go by decayed frequency, and
 last; deeper ones by recency; before both go deep ones that were never reused. Leaves alone are
-queued, so tails go before heads. Taken literally the rule loses a third of the hits wherever a
-conversation's newest turn, not reused yet, is what comes back next (agents: 54 % of prompt tokens
-reused where plain LRU reuses 85 %), and it lets 1,000 old hits outrank what is in use. So, within
-the frame, deep nodes stand in lanes by how often they were reused (never, once, 2-3, 4-7 ...), each
-by recency, and between the heads of the lanes decides what a slot of that kind and age has turned
-out to be worth (`reuse`, `habits`). Evicted nodes are remembered for a while (`ghosts`): one that comes back
-goes on with its count. Until there is evidence, the plain rule decides. Figures of the benchmark
-stand in docs/measurements.md; scripts/bench/prefix_traces.py makes them.
+queued, so tails go before heads. Taken literally the rule loses hits wherever a conversation's newest
+turn, not reused yet, is what comes back next. So, within the frame, deep nodes stand in lanes by how
+often they were reused (or, never reused, by where they hang), each by recency, and between the heads
+of the lanes decides what a slot of that kind and age has turned out to be worth (`reuse`, `habits`);
+until there is evidence, a guess. Shallow nodes go last only up to a share of the pool. Evicted nodes
+are remembered for a while (`ghosts`): one that comes back goes on with its count. The plain rule
+alone is `EvictionRules(learns=False)`; scripts/bench/prefix_traces.py compares the two.
 
 Knows neither tokens nor slots, and no clock: time is counted in tokens taken in, except for the
 half-life and for how long warmed nodes are kept.
