@@ -20,7 +20,7 @@ def test_chat(tiny_server: Served) -> None:
         assert answer.choices[0].message.role == "assistant"
         assert answer.usage.prompt_tokens_details.cached_tokens == 0
         assert answer.usage.completion_tokens <= 6
-        X
+        assert [model.id for model in client.models.list()] == ["local", "alias"]
 
 
 def test_a_stream_says_the_same_as_the_whole_and_reports_usage_last() -> None:
