@@ -35,7 +35,8 @@ from tokenizers import Tokenizer
 from semcache.engine.drafting.draft import Draft
 from semcache.engine.drafting.judge import judge
 from semcache.engine.generation import Delta, Done, Event, Failed, GenerationRequest, Sampling
-from semcache.engine.model.loading import Precision, Settings, load_model
+from semcache.engine.model.loading import Settings, load_model
+from semcache.engine.modes import Precision
 from semcache.engine.scheduling.planning import Limits
 from semcache.engine.scheduling.runner import PagedRunner
 

@@ -8,30 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from semcache.engine.limits import TenantLimit, read_limit
+from semcache.engine.modes import Mode, Precision
 from semcache.errors import EngineError
-
-
-class Precision(StrEnum):
-    """How weights and activations are kept."""
-
-    AUTO = "auto"
-    FP32 = "fp32"
-    BF16 = "bf16"
-    INT8 = "int8"
-
-
-class Mode(StrEnum):
-    """What is promised about bits."""
-
-    EXACT = "exact"
-    FAST = "fast"
 
 
 def engine(

@@ -20,6 +20,7 @@ from semcache.engine.chat import ChatTemplate
 from semcache.engine.hosting import EngineHost
 from semcache.engine.limits import TenantLimit
 from semcache.engine.listening import port_listener, unix_listener
+from semcache.engine.modes import Mode, Precision
 from semcache.engine.server import create_app
 from semcache.engine.service import Defaults, Engine
 
@@ -90,7 +91,7 @@ def load_engine(options: EngineOptions, stage: Callable[[str], None]) -> Engine:
     stage("importing torch")
     # Here and not above, so that the socket listens seconds earlier.
     from semcache.engine.constrain import Forms  # noqa: PLC0415 - heavy
-    from semcache.engine.model.loading import Mode, Precision, Settings, load_model  # noqa: PLC0415 - heavy
+    from semcache.engine.model.loading import Settings, load_model  # noqa: PLC0415 - heavy
     from semcache.engine.prefix.shares import Share, Shares  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.planning import Limits  # noqa: PLC0415 - heavy
     from semcache.engine.scheduling.pool import Keeping  # noqa: PLC0415 - heavy

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from semcache.engine.model.selfcheck import compare, reference
 from semcache.engine.model.shape import Shape, read_shape
 from semcache.engine.model.source import Source, find_source
 from semcache.engine.model.weights import Recipe, in_rows, take_weights
+from semcache.engine.modes import Mode, Precision
 from semcache.engine.vocabulary import Vocabulary, read_vocabulary
 from semcache.errors import EngineError
 
@@ -46,22 +46,6 @@ REVISION = "1"
 LEAST_SLOTS = 256
 
 _log = logging.getLogger(__name__)
-
-
-class Precision(StrEnum):
-    """How weights and activations are kept; AUTO is bf16 on CUDA and fp32 elsewhere."""
-
-    AUTO = "auto"
-    FP32 = "fp32"
-    BF16 = "bf16"
-    INT8 = "int8"
-
-
-class Mode(StrEnum):
-    """EXACT promises bits (see `Exactness`), FAST nothing."""
-
-    EXACT = "exact"
-    FAST = "fast"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from semcache.engine.forward import Piece
 from semcache.engine.model.llama import LlamaNetwork
-from semcache.engine.model.loading import Precision, Settings, build
+from semcache.engine.model.loading import Settings, build
+from semcache.engine.modes import Precision
 from semcache.engine.runs import Run, cut
 
 VOCABULARY = 96

@@ -11,8 +11,9 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from semcache.engine.model import source
-from semcache.engine.model.loading import LoadedModel, Mode, Precision, Settings, assemble, load_model
+from semcache.engine.model.loading import LoadedModel, Settings, assemble, load_model
 from semcache.engine.model.source import Source, find_source
+from semcache.engine.modes import Mode, Precision
 from semcache.errors import EngineError
 from tests.engine.model.arrange import prompt, settings_for, straight, tiny_decoder
 from tests.engine.tiny import tiny_llama, tiny_tokenizer

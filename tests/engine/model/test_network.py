@@ -13,8 +13,9 @@ from semcache.engine.forward import Exactness, Piece
 from semcache.engine.model import llama, loading
 from semcache.engine.model.exactness import keeps_bits, rows_stand_alone
 from semcache.engine.model.linear import LEAST_ROWS, Plain
-from semcache.engine.model.loading import Mode, Precision, build
+from semcache.engine.model.loading import build
 from semcache.engine.model.weights import in_rows
+from semcache.engine.modes import Mode, Precision
 from semcache.engine.runs import Run
 from tests.engine.model.arrange import (
     VOCABULARY,

@@ -12,7 +12,8 @@ import torch
 import transformers
 
 from semcache.engine.model.llama import LlamaNetwork
-from semcache.engine.model.loading import Precision, Settings, build
+from semcache.engine.model.loading import Settings, build
+from semcache.engine.modes import Precision
 from semcache.engine.runs import Run
 from tests.engine.model.arrange import piece, straight
 from tests.engine.model.test_invariance import check_story

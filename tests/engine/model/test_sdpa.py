@@ -11,7 +11,8 @@ import torch
 from semcache.engine.forward import Exactness, Piece
 from semcache.engine.model.linear import Plain
 from semcache.engine.model.llama import LlamaNetwork, Way, memory_errors, usual_way
-from semcache.engine.model.loading import Precision, build
+from semcache.engine.model.loading import build
+from semcache.engine.modes import Precision
 from semcache.engine.runs import Run
 from tests.engine.model.arrange import (
     FAMILIES,
