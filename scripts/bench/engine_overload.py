@@ -12,7 +12,7 @@ the measured capacity: well below 1 at 2x would be a collapse. TTFT runs from th
 of requests that found half of their prompt or more (cached) and of the others; those refused have none. 503 is
 the share refused at once, `gone` that of clients which gave up. Times are wall time: on a machine with other work they
 are too long, and the capacity too low, in the same measure; `cpu` is the share of a core that the engine got in the window.
-`--hurry` gives this session nine times the weight of others (needs root; start it with setsid) while the windows last.
+`--hurry` gives client and engine nine times the weight of other programs (needs root; start it with setsid) while the windows last.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Window:
 
 @contextlib.contextmanager
 def hurried(wanted: bool) -> Iterator[None]:
-    """Give this session, client and engine, nine times the weight of its neighbours for a moment.
+    """Give this process group, client and engine, nine times the weight of its neighbours for a moment.
 
-    Where the kernel shares the processors out between sessions, priorities of processes say nothing.
+    Where the kernel shares the processors out between groups, priorities of processes say nothing.
     """
     if not wanted:
         yield
