@@ -15,6 +15,10 @@ from typing import Any, NewType
 import numpy as np
 from numpy.typing import NDArray
 
+# Named twice: that is how a module says that it hands a name on.
+from semcache.gate_rules import Effect as Effect  # noqa: PLC0414  handed on
+from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed on
+
 TenantId = NewType("TenantId", str)
 EntryId = NewType("EntryId", str)
 EncoderId = NewType("EncoderId", str)
@@ -230,19 +234,6 @@ class Entry:
     def is_fresh(self, now: float) -> bool:
         """True while the lifetime its policy gave it has not run out."""
         return now < self.expires_at
-
-
-@dataclass(frozen=True, slots=True)
-class GateRules:
-    """Which deterministic vetoes apply after a vector match; a domain switches each one."""
-
-    numbers: bool = True
-    units: bool = True
-    dates: bool = True
-    negation: bool = True
-    names: bool = True
-    language: bool = True
-    order: bool = True
 
 
 Curve = tuple[tuple[float, float], ...]

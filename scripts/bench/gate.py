@@ -85,7 +85,7 @@ def measure(path: Path, near: Nearness | None, times: list[float]) -> Cells:
     for line in path.read_text(encoding="utf-8").splitlines():
         pair = json.loads(line)
         start = time.perf_counter()
-        found = compare(features(pair["a"]), features(pair["b"]), rules)
+        found = compare(features(pair["a"]), features(pair["b"]), rules).vetoes
         times.append(time.perf_counter() - start)
         crosses = pair.get("lang") in ("mixed", "en-zh")
         cells["all, across languages" if crosses else "all, one language", pair["same"]].add(found)

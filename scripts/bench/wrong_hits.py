@@ -26,7 +26,7 @@ from rich.table import Table
 from rig.report import circumstances, console, headline, save, wilson
 from rig.serving import ROOT
 
-from semcache.core import CachePolicy, GateRules, Hit, TenantId
+from semcache.core import CachePolicy, Effect, GateRules, Hit, TenantId
 from semcache.parts import open_judge
 from semcache.policy.loader import load_default
 from semcache.policy.trial import Judge
@@ -34,7 +34,7 @@ from semcache.settings import Settings
 
 THRESHOLDS = (0.85, 0.90, 0.92, 0.95, 0.97)
 GATED, BARE = "with gate", "threshold alone"
-_NO_GATE = GateRules(*(False,) * 7)
+_NO_GATE = GateRules.all(Effect.OFF)
 _SHARED = ROOT.parent / "shared" / "data"
 _FILES = (
     "written_pairs", "fow_pairs_en", "adversarial", "checklist_en", "medquad_en", "paws_wiki_en", "cmedqq_zh",

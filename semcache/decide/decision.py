@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from semcache.core import CachePolicy, Directives, Draft, Entry, Hit, Miss, Mode, ReviewStatus, Scope
-from semcache.decide.gate import Features, compare, features
+from semcache.decide.gate import Features, compare, features, raised_bar
 from semcache.decide.reasons import Reason, Veto
 
 _EXACT_ONLY = 1.0
@@ -142,15 +142,13 @@ def _judge(
     dead = _dead(policy, directives, candidate, now)
     if dead is not None:
         return _Judged(candidate, bar, dead)
-    near = _reaches(candidate.similarity, bar)
-    if not near and not _reaches(candidate.similarity, limits.draft):
+    if asked is None or not _reaches(candidate.similarity, min(bar, limits.draft)):
         return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
-    if asked is None:
-        return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
-    vetoes = compare(asked, features(candidate.entry.prompt), policy.gate)
-    if not near:
-        return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, vetoes)
-    return _Judged(candidate, bar, Reason.GATE if vetoes else None, vetoes)
+    found = compare(asked, features(candidate.entry.prompt), policy.gate)
+    bar = raised_bar(bar, found, policy.gate)
+    if not _reaches(candidate.similarity, bar):
+        return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
+    return _Judged(candidate, bar, Reason.GATE if found.vetoes else None, found.vetoes)
 
 
 def _reaches(similarity: float, bar: float) -> bool:

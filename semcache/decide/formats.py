@@ -12,6 +12,7 @@ from semcache.decide.marks import Found, Mark
 from semcache.decide.wordlist import split
 
 FAMILY = "format"
+LENGTHS = frozenset(("paragraph", "sentence", "word"))
 
 _DATA = split("json xml yaml csv html markdown latex sql toml")
 _TABLE = {

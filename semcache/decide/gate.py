@@ -2,176 +2,110 @@
 
 Runs after a vector match and can only object. It speaks in category words, never in text, is
 symmetric, never objects to a text compared with itself, takes any Unicode, and costs a fraction
-of a millisecond. Rules are conservative: each objects only where both readings are plain.
-Knows nothing of vectors, entries or policies beyond which rules are switched on.
+of a millisecond. Rules are conservative: each objects only where both readings are plain. A
+policy says of each rule whether its difference vetoes, raises the bar, or is left alone. Knows
+nothing of vectors, entries or policies beyond that; `spans` finds the places in the texts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
-from semcache.core import GateRules
-from semcache.decide import (
-    dates,
-    formats,
-    kinds,
-    language,
-    names,
-    negation,
-    order,
-    places,
-    polarity,
-    poles,
-    quantities,
-    questions,
-    reading,
-    sentences,
-    units,
-)
-from semcache.decide.marks import Found, Lexicon, build
+from semcache.core import Effect, GateRules
+from semcache.decide import dates, kinds, language, names, order, polarity, quantities, questions, units
+from semcache.decide.features import Features, features
 from semcache.decide.reasons import Veto
-from semcache.decide.text import Text, read
 
-_REMEMBERED_LENGTH = 2_000
-"""Characters up to which the features of a text are kept: a bound on memory, not on what is read."""
+Rule = Callable[[Features, Features], bool]
+"""Says whether two texts differ; symmetric."""
+
+__all__ = ["Comparison", "Features", "compare", "features", "raised_bar", "vetoes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
-    """Everything that the rules compare, extracted once from one text."""
+class Comparison:
+    """The words (`reasons.Veto`) of the rules that veto, and of those that only raise the bar."""
 
-    quantities: quantities.Quantities
-    dates: dates.Dates
-    polarity: polarity.Polarity
-    names: names.Names
-    kinds: dict[str, frozenset[str]]
-    places: frozenset[str]
-    formats: frozenset[str]
-    language: str
-    order: order.Order
-    questions: frozenset[str]
-    plain: str
-    tail: bytes
+    vetoes: tuple[str, ...] = ()
+    raised: tuple[str, ...] = ()
 
 
-@lru_cache(maxsize=1)
-def _lexicon() -> Lexicon:
-    return build(
-        chain(
-            dates.entries(),
-            formats.entries(),
-            kinds.entries(),
-            negation.entries(),
-            places.entries(),
-            poles.entries(),
-        )
+_NOTHING = Comparison()
+
+
+def _units(one: Features, other: Features, *, money: bool) -> bool:
+    return units.conflict(
+        quantities.open_units(one.quantities, other.quantities),
+        quantities.open_units(other.quantities, one.quantities),
+        money=money,
+    )
+
+
+def _dates(one: Features, other: Features) -> bool:
+    return (
+        dates.conflict(one.dates, other.dates)
+        or quantities.open_months(one.quantities, one.dates.months, other.dates.months)
+        or quantities.open_months(other.quantities, other.dates.months, one.dates.months)
+    )
+
+
+def _numbers(one: Features, other: Features, sort: str) -> bool:
+    return sort in quantities.conflicts(
+        one.quantities, other.quantities, one.dates.months, other.dates.months
     )
 
 
 @lru_cache(maxsize=1)
-def _phrasal() -> dict[str, str]:
-    return poles.phrasal_bases()
-
-
-def features(text: str) -> Features:
-    """Read a text for comparison with many others."""
-    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH else _extract(text)
-
-
-@lru_cache(maxsize=4096)
-def _remembered(text: str) -> Features:
-    return _extract(text)
-
-
-def _extract(text: str) -> Features:
-    seen = read(text)
-    found = _families(seen)
-    asides = sentences.asides(seen.tokens)
-    amounts = reading.extract(seen, asides)
-    negated = negation.of(found[negation.FAMILY], seen.tokens, asides)
-    known = {
-        i
-        for family in (kinds.FAMILY, places.FAMILY, dates.FAMILY)
-        for item in found[family]
-        for i in range(item.start, item.end)
+def _rules() -> dict[Veto, Rule]:
+    """Give the rules by the word that they object with."""
+    return {
+        Veto.NUMBERS: lambda a, b: _numbers(a, b, quantities.PLAIN),
+        Veto.UNITS: lambda a, b: _units(a, b, money=False),
+        Veto.MONEY: lambda a, b: _numbers(a, b, quantities.MONEY) or _units(a, b, money=True),
+        Veto.DATES: _dates,
+        Veto.NEGATION: lambda a, b: polarity.negated(a.polarity, b.polarity),
+        Veto.ANTONYMS: lambda a, b: polarity.opposed(a.polarity, b.polarity),
+        Veto.QUANTIFIERS: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.QUANTIFIERS),
+        Veto.COMPARISON: lambda a, b: polarity.turned(a.polarity, b.polarity),
+        Veto.ORDER: lambda a, b: order.conflict(a.order, b.order),
+        Veto.NAMES: lambda a, b: names.conflict(a.names, b.names),
+        Veto.CODES: lambda a, b: names.code_conflict(a.names, b.names),
+        Veto.PERSONS: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.PERSONS),
+        Veto.PLACES: lambda a, b: a.places != b.places,
+        Veto.KIND: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.THINGS),
+        Veto.FORMAT: lambda a, b: a.formats != b.formats,
+        Veto.LENGTH: lambda a, b: a.lengths != b.lengths or _numbers(a, b, quantities.LENGTH),
+        Veto.LANGUAGE: lambda a, b: language.conflict(a.language, b.language),
+        Veto.QUESTION: lambda a, b: questions.conflict(a.questions, b.questions),
     }
-    return Features(
-        quantities=amounts,
-        dates=dates.of(found[dates.FAMILY], seen.tokens, amounts.months, amounts.times, asides),
-        polarity=polarity.Polarity(
-            poles.sides(found[poles.FAMILY]),
-            negated,
-            frozenset(seen.words),
-            frozenset(order.stem(word) for word in seen.words),
-        ),
-        names=names.of(seen, frozenset(known), asides | sentences.glosses(seen.tokens)),
-        kinds=kinds.members(found[kinds.FAMILY]),
-        places=places.named(found[places.FAMILY]),
-        formats=formats.wanted(found[formats.FAMILY]),
-        language=language.detect(seen),
-        order=order.of(seen.words),
-        questions=questions.kinds(seen.tokens),
-        plain=seen.compact,
-        tail=seen.tail,
-    )
 
 
-def _families(seen: Text) -> dict[str, list[Found]]:
-    """Scan once and sort the marks by rule family."""
-    found: dict[str, list[Found]] = {
-        family: []
-        for family in (
-            dates.FAMILY,
-            formats.FAMILY,
-            kinds.FAMILY,
-            negation.FAMILY,
-            places.FAMILY,
-            poles.FAMILY,
-        )
-    }
-    lexicon = _lexicon()
-    for item in lexicon.scan(seen.words):
-        found[item.mark.family].append(item)
-    for phrase in poles.join_particles(seen.words, _phrasal()):
-        found[poles.FAMILY] += [
-            Found(mark, 0, 0) for mark in lexicon.phrases.get(phrase, ()) if mark.family == poles.FAMILY
-        ]
-    return found
-
-
-def compare(one: Features, other: Features, rules: GateRules) -> tuple[str, ...]:
+def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
     """Give the words of all rules that object to answering one text with the other's answer."""
-    if one.plain == other.plain and one.tail == other.tail and not names.conflict(one.names, other.names):
+    if one.plain == other.plain and one.tail == other.tail and names.same(one.names, other.names):
         # Only case, blanks, punctuation or contractions differ.
-        return ()
-    unread = one.tail != other.tail
-    objections = {
-        Veto.NUMBERS: rules.numbers and quantities.conflict(
-            one.quantities, other.quantities, one.dates.months, other.dates.months
-        ),
-        Veto.UNITS: rules.units and units.conflict(
-            quantities.open_units(one.quantities, other.quantities),
-            quantities.open_units(other.quantities, one.quantities),
-        ),
-        Veto.DATES: rules.dates and (
-            dates.conflict(one.dates, other.dates)
-            or quantities.open_months(one.quantities, one.dates.months, other.dates.months)
-            or quantities.open_months(other.quantities, other.dates.months, one.dates.months)
-        ),
-        Veto.NEGATION: rules.negation and polarity.conflict(one.polarity, other.polarity),
-        Veto.NAMES: rules.names and (one.places != other.places or names.conflict(one.names, other.names)),
-        Veto.KIND: rules.names and kinds.conflict(one.kinds, other.kinds),
-        Veto.QUESTION: rules.order and questions.conflict(one.questions, other.questions),
-        Veto.FORMAT: rules.language and one.formats != other.formats,
-        Veto.LANGUAGE: rules.language and language.conflict(one.language, other.language),
-        Veto.ORDER: rules.order and order.conflict(one.order, other.order),
-        Veto.UNREAD: unread,
-    }  # fmt: skip
-    return tuple(word.value for word, objects in objections.items() if objects)
+        return _NOTHING
+    vetoed: list[str] = []
+    raised: list[str] = []
+    for word, differs in _rules().items():
+        effect: Effect = getattr(rules, word.value)
+        if effect is not Effect.OFF and differs(one, other):
+            (vetoed if effect is Effect.VETO else raised).append(word.value)
+    if one.tail != other.tail:
+        vetoed.append(Veto.UNREAD.value)
+    return Comparison(tuple(vetoed), tuple(raised))
+
+
+def raised_bar(bar: float, found: Comparison, rules: GateRules) -> float:
+    """Give the threshold that applies in view of differences that only raise it.
+
+    However many differences there are, the bar goes the share `rules.raise_by` of its way to 1.
+    """
+    return max(bar, bar + (1.0 - bar) * rules.raise_by) if found.raised else bar
 
 
 def vetoes(asked: str, stored: str, rules: GateRules) -> tuple[str, ...]:
-    """Give the category words (`reasons.Veto`) under which the two texts differ; empty when none."""
-    return compare(features(asked), features(stored), rules)
+    """Give the category words (`reasons.Veto`) of the rules that veto; empty when none does."""
+    return compare(features(asked), features(stored), rules).vetoes

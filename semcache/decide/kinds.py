@@ -14,6 +14,10 @@ from collections.abc import Iterator, Sequence
 from semcache.decide.marks import Found, Mark, forms
 
 FAMILY = "kind"
+PERSONS = frozenset(("patient!", "subject", "family", "sex"))
+QUANTIFIERS = frozenset(("quantifier",))
+THINGS: frozenset[str] | None = None
+"""All groups that are neither persons nor quantifiers."""
 
 # group: members separated by `;`, each with its written forms. Forms as in `marks.forms`.
 _GROUPS = """
@@ -98,10 +102,17 @@ def members(found: Sequence[Found]) -> dict[str, frozenset[str]]:
     return {group: frozenset(names) for group, names in named.items()}
 
 
-def conflict(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> bool:
-    """True when both texts name members of a group that the other does not name."""
+def conflict(
+    one: dict[str, frozenset[str]], other: dict[str, frozenset[str]], sort: frozenset[str] | None
+) -> bool:
+    """True when both texts name members of a group that the other does not name.
+
+    `sort` says which groups count: `PERSONS`, `QUANTIFIERS`, or `THINGS` for all others.
+    """
     nothing: frozenset[str] = frozenset()
     for group in {*one, *other}:
+        if (group not in sort) if sort is not None else (group in PERSONS or group in QUANTIFIERS):
+            continue
         left, right = one.get(group, nothing), other.get(group, nothing)
         if (left - right and right - left) or (group.endswith("!") and left != right):
             return True

@@ -166,13 +166,6 @@ def _is_name(token: Token) -> bool:
     return not token.first or token.raw[1:2].isupper()
 
 
-def unmatched(one: Names, other: Names) -> int:
-    """Give how many names and codes of `one` are nowhere in `other`."""
-    names = sum(1 for name in one.names if not _has_name(name, one, other))
-    literals = sum(1 for literal in one.literals if literal not in other.compact)
-    return names + literals + sum(1 for code in one.codes if not _has_code(code, other))
-
-
 def _has_name(name: tuple[str, ...], one: Names, other: Names) -> bool:
     whole = "".join(name)
     if all(part in other.words or stem(part) in other.stems for part in name):
@@ -251,10 +244,31 @@ def _has_code(code: tuple[str, ...], other: Names) -> bool:
 
 
 def conflict(one: Names, other: Names) -> bool:
-    """True when a name, a code or an operator of either text is nowhere in the other."""
-    if one.operators != other.operators or unmatched(one, other) > 0 or unmatched(other, one) > 0:
+    """True when a name of either text is nowhere in the other."""
+    if odd_names(one, other) or odd_names(other, one):
         return True
     return _tells(one, other) and _tells(other, one)
+
+
+def code_conflict(one: Names, other: Names) -> bool:
+    """True when an identifier, a quotation, an address or an operator of either text is nowhere in the other."""
+    return one.operators != other.operators or bool(odd_codes(one, other) or odd_codes(other, one))
+
+
+def same(one: Names, other: Names) -> bool:
+    """True when neither rule of this module objects."""
+    return not conflict(one, other) and not code_conflict(one, other)
+
+
+def odd_names(one: Names, other: Names) -> list[tuple[str, ...]]:
+    """Give the names of `one` that are nowhere in `other`."""
+    return [name for name in one.names if not _has_name(name, one, other)]
+
+
+def odd_codes(one: Names, other: Names) -> list[tuple[str, ...]]:
+    """Give the identifiers and literals of `one` that are nowhere in `other`."""
+    literals = [(literal,) for literal in one.literals if literal not in other.compact]
+    return literals + [code for code in one.codes if not _has_code(code, other)]
 
 
 def _tells(one: Names, other: Names) -> bool:

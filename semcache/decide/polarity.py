@@ -37,23 +37,43 @@ class Polarity:
     stems: frozenset[str]
 
 
-def conflict(one: Polarity, other: Polarity) -> bool:
-    """True when the two texts ask for opposite things."""
-    flipped = _flipped(one, other)
-    if flipped:
-        # An odd negation anywhere turns the flip back: `not open`, `closed`.
-        return (len(one.negation.scopes) - len(other.negation.scopes)) % 2 == 0
+def opposed(one: Polarity, other: Polarity) -> bool:
+    """True when one text is on the other side of an opposite: enable and disable."""
+    return _flips(one, other)[0]
+
+
+def turned(one: Polarity, other: Polarity) -> bool:
+    """True when the texts compare in opposite directions: before and after, more and less."""
+    return _flips(one, other)[1]
+
+
+def negated(one: Polarity, other: Polarity) -> bool:
+    """True when one text denies what the other does not."""
+    opposite, direction, degree = poles.flips(one.sides, other.sides)
+    if (opposite or direction or _prefixed(one, other)) != degree:
+        # Then a negation undoes the flip or comes on top of it: see `_flips`.
+        return False
     counts = zip(one.negation.counted(other.stems), other.negation.counted(one.stems), strict=True)
     odd = all((left - right) % 2 == 1 for left, right in counts)
     # `I can't log in` and `trouble logging in` say one thing, with and without a negation.
     return odd and not (one.negation.trouble and other.negation.trouble)
 
 
-def _flipped(one: Polarity, other: Polarity) -> bool:
-    """True for a flip that no flipped degree undoes (`less patient` is `more impatient`)."""
-    flips, degree = poles.flips(one.sides, other.sides)
-    prefixed = any(_denied(one.words, other.words)) or any(_denied(other.words, one.words))
-    return (flips or prefixed) != degree
+def _flips(one: Polarity, other: Polarity) -> tuple[bool, bool]:
+    """Say whether opposites are flipped, and directions, where nothing turns the flip back.
+
+    A flipped degree does (`less patient` is `more impatient`), and an odd negation anywhere
+    (`not open`, `closed`).
+    """
+    opposite, direction, degree = poles.flips(one.sides, other.sides)
+    opposite = opposite or _prefixed(one, other)
+    if (opposite or direction) == degree or (len(one.negation.scopes) - len(other.negation.scopes)) % 2:
+        return False, False
+    return opposite, direction or (degree and not opposite)
+
+
+def _prefixed(one: Polarity, other: Polarity) -> bool:
+    return any(_denied(one.words, other.words)) or any(_denied(other.words, one.words))
 
 
 def _denied(words: frozenset[str], others: frozenset[str]) -> Iterator[bool]:

@@ -13,7 +13,7 @@ from semcache.decide.wordlist import split
 
 FAMILY = "pole"
 _PHRASAL_REACH = 4
-_DEGREE = "degree"
+_OPPOSITE, _DIRECTION, _DEGREE = "o", "d", "m"
 
 # One pair of opposites a line. See `marks.forms` for `~`, `+` and `_`.
 _PAIRS = """
@@ -71,32 +71,11 @@ arrive~ arrival+ 到达 抵达 到站 | depart~ departure+ leave leaves leaving 
 check_in 入住 值机 | check_out 退房
 inbound incoming 进站 入站 转入 入境 | outbound outgoing 出站 转出 出境
 ascending 升序 从小到大 递增 正序 | descending 降序 从大到小 递减 倒序
-before prior_to ahead_of 之前 以前 前 饭前 餐前 术前 婚前 税前 事前 产前 课前 睡前 | after following past 之后 以后 后 饭后 餐后 术后 婚后 税后 事后 产后 课后 睡后
-previous preceding 上一 上个 | next subsequent 下一 下个
-ago | from_now
-early earlier earliest 早 提前 最早 | late later latest delay~ 晚 推迟 延后 最晚
 first 第一 首个 最先 | last final 最后 末尾
-oldest older elder 最老 较老 旧 | newest newer youngest younger 最新 最年轻 较新 新
-most 最多 大多数 至多 更多 | least fewest 最少 至少 更少
-more | less fewer
-多 更多 | 少 更少
-at_least minimum min minimal minimise~ minimize~ no_less_than 至少 最少 最低 最小 最小化 下限 | at_most maximum max maximal maximise~ maximize~ no_more_than up_to 至多 最多 最高 最大 最大化 上限
-highest tallest 最高 | lowest shortest 最低 最矮
-high 高 偏高 过高 高血压 高血糖 高血脂 | low 低 偏低 过低 低血压 低血糖 低血脂
-largest biggest greatest 最大 | smallest tiniest 最小
-larger bigger 更大 较大 变大 | smaller 更小 较小 变小
 big large huge 大型 大号 | small tiny little 小型 小号
-longest longer 最长 更长 变长 延长 lengthen~ | shortest shorter 最短 更短 变短 缩短 shorten~
-fastest faster quickest quicker 最快 更快 快 | slowest slower 最慢 更慢 慢
-cheapest cheaper cheap inexpensive 最便宜 便宜 更便宜 | priciest dearest expensive costliest 最贵 贵 更贵
-best 最好 最佳 | worst 最差 最坏 最糟
 good 好处 优点 益处 优势 利 | bad 坏处 缺点 害处 劣势 弊
 pros advantage+ benefit+ upside+ strength+ 优点 优势 好处 | cons disadvantage+ drawback+ downside+ weakness weaknesses shortcoming+ 缺点 劣势 坏处 弊端
-hottest warmest hot warm heating heat~ 最热 热 加热 升温 制热 | coldest coolest cold cooling chill~ 最冷 冷 冷却 降温 制冷
-easiest easier easy 容易 简单 | hardest harder difficult 困难 复杂 难
-nearest closest near 最近 近 | farthest furthest far 最远 远
 inside indoor indoors within internal inner interior 里面 室内 内部 以内 境内 国内 | outside outdoor outdoors external outer exterior 外面 室外 户外 外部 以外 境外 国外
-above over upper top exceed~ more_than greater_than higher_than longer_than older_than 以上 超过 高于 大于 多于 上面 上部 | below under lower bottom less_than fewer_than lower_than shorter_than younger_than underneath beneath 以下 低于 小于 少于 不足 不到 下面 下部
 left leftmost 左 左边 左侧 左眼 左手 左腿 | right rightmost 右 右边 右侧 右眼 右手 右腿
 front forward forwards 前面 前排 前门 向前 | back rear backward backwards reverse~ 后面 后排 后门 向后
 frontend front_end 前端 | backend back_end 后端
@@ -216,27 +195,58 @@ ingoing | outgoing
 """
 
 
+# Directions of comparison, in time, size, rank and price.
+_DIRECTIONS = """
+before prior_to ahead_of 之前 以前 前 饭前 餐前 术前 婚前 税前 事前 产前 课前 睡前 | after following past 之后 以后 后 饭后 餐后 术后 婚后 税后 事后 产后 课后 睡后
+previous preceding 上一 上个 | next subsequent 下一 下个
+ago | from_now
+early earlier earliest 早 提前 最早 | late later latest delay~ 晚 推迟 延后 最晚
+oldest older elder 最老 较老 旧 | newest newer youngest younger 最新 最年轻 较新 新
+most 最多 大多数 至多 更多 | least fewest 最少 至少 更少
+多 更多 | 少 更少
+at_least minimum min minimal minimise~ minimize~ no_less_than 至少 最少 最低 最小 最小化 下限 | at_most maximum max maximal maximise~ maximize~ no_more_than up_to 至多 最多 最高 最大 最大化 上限
+highest tallest 最高 | lowest shortest 最低 最矮
+high 高 偏高 过高 高血压 高血糖 高血脂 | low 低 偏低 过低 低血压 低血糖 低血脂
+largest biggest greatest 最大 | smallest tiniest 最小
+larger bigger 更大 较大 变大 | smaller 更小 较小 变小
+longest longer 最长 更长 变长 延长 lengthen~ | shortest shorter 最短 更短 变短 缩短 shorten~
+fastest faster quickest quicker 最快 更快 快 | slowest slower 最慢 更慢 慢
+cheapest cheaper cheap inexpensive 最便宜 便宜 更便宜 | priciest dearest expensive costliest 最贵 贵 更贵
+best 最好 最佳 | worst 最差 最坏 最糟
+hottest warmest hot warm heating heat~ 最热 热 加热 升温 制热 | coldest coolest cold cooling chill~ 最冷 冷 冷却 降温 制冷
+easiest easier easy 容易 简单 | hardest harder difficult 困难 复杂 难
+nearest closest near 最近 近 | farthest furthest far 最远 远
+above over upper top exceed~ more_than greater_than higher_than longer_than older_than 以上 超过 高于 大于 多于 上面 上部 | below under lower bottom less_than fewer_than lower_than shorter_than younger_than underneath beneath 以下 低于 小于 少于 不足 不到 下面 下部
+"""
+
+# Degrees: `less patient` is `more impatient`.
+_DEGREES = """
+more | less fewer
+"""
+
+
 def entries() -> Iterator[tuple[str, Mark]]:
-    """Yield the table: concept = line number (marked for a mere degree), member = `+` or `-`."""
-    for number, line in enumerate(filter(None, _PAIRS.split("\n"))):
-        name = (_DEGREE if line.startswith("more ") else "") + str(number)
-        plus, _, minus = line.partition("|")
-        for member, side in (("+", plus), ("-", minus)):
-            for word in side.split():
-                for form in forms(word):
-                    yield form, Mark(FAMILY, name, member)
+    """Yield the table: concept = line number behind the table's letter, member = `+` or `-`."""
+    tables = ((_OPPOSITE, _PAIRS), (_DIRECTION, _DIRECTIONS), (_DEGREE, _DEGREES))
+    for letter, table in tables:
+        for number, line in enumerate(filter(None, table.split("\n"))):
+            plus, _, minus = line.partition("|")
+            for member, side in (("+", plus), ("-", minus)):
+                for word in side.split():
+                    for form in forms(word):
+                        yield form, Mark(FAMILY, f"{letter}{number}", member)
 
 
-def join_particles(words: Sequence[str], base_of: dict[str, str]) -> list[str]:
-    """Give the phrasal verbs of a text as `verb particle`, also where words stand between."""
+def join_particles(words: Sequence[str], base_of: dict[str, str]) -> list[tuple[str, int, int]]:
+    """Give the phrasal verbs of a text as `verb particle`, also where words stand between, with their tokens."""
     joined = []
     for i, word in enumerate(words):
         base = base_of.get(word)
         if base is None:
             continue
-        for later in words[i + 1 : i + 1 + _PHRASAL_REACH]:
-            if later in ("on", "off", "away", "out", "in", "down", "up"):
-                joined.append(f"{base} {later}")
+        for later, particle in enumerate(words[i + 1 : i + 1 + _PHRASAL_REACH], i + 1):
+            if particle in ("on", "off", "away", "out", "in", "down", "up"):
+                joined.append((f"{base} {particle}", i, later + 1))
                 break
     return joined
 
@@ -260,9 +270,7 @@ def sides(found: Sequence[Found]) -> dict[str, str]:
     return {name: side for name, side in seen.items() if side != "both"}
 
 
-def flips(one: dict[str, str], other: dict[str, str]) -> tuple[bool, bool]:
-    """Say whether two texts stand on opposite sides of a concept, and of a mere degree."""
-    opposite = [name for name, side in one.items() if name in other and other[name] != side]
-    return any(not name.startswith(_DEGREE) for name in opposite), any(
-        name.startswith(_DEGREE) for name in opposite
-    )
+def flips(one: dict[str, str], other: dict[str, str]) -> tuple[bool, bool, bool]:
+    """Say whether two texts stand on opposite sides of a concept, of a direction, and of a mere degree."""
+    kinds = {name[0] for name, side in one.items() if name in other and other[name] != side}
+    return _OPPOSITE in kinds, _DIRECTION in kinds, _DEGREE in kinds

@@ -13,6 +13,8 @@ from semcache.decide.units import Unit
 
 Measure = tuple[str, float]
 """What is measured and how much, so that equal amounts are equal."""
+PLAIN, MONEY, LENGTH = "plain", "money", "length"
+"""What a number counts: anything, money, words or pages of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,14 @@ class Number:
     """One number. `text` is its canonical spelling, `measure` what it amounts to with its unit.
 
     `soft` numbers (one, first, a second, a duration told in an aside) are dropped by
-    paraphrase; they count only against another number.
+    paraphrase; they count only against another number. `sort` is what it counts, `at` its tokens [start, end).
     """
 
     text: str
     measure: Measure | None = None
     soft: bool = False
+    sort: str = PLAIN
+    at: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
@@ -38,23 +42,33 @@ class Quantities:
     months: set[int] = field(default_factory=set)
 
 
-def conflict(
+def conflicts(
     one: Quantities, other: Quantities, months: frozenset[int], other_months: frozenset[int]
-) -> bool:
-    """True when a number of one text has no equal in the other.
+) -> frozenset[str]:
+    """Give the sorts of the numbers that have no equal in the other text; none where the texts agree.
 
     A month by name (`months`) may stand as a bare number on the other side: `3 May`, `5/3`.
     """
+    left, right = odd_numbers(one, other, months, other_months)
+    hard = [number for number in (*left, *right) if not number.soft]
+    if not hard and not (left and right):
+        return frozenset()
+    return frozenset(number.sort for number in hard or (*left, *right))
+
+
+def odd_numbers(
+    one: Quantities, other: Quantities, months: frozenset[int], other_months: frozenset[int]
+) -> tuple[list[Number], list[Number]]:
+    """Give the numbers of either text that have no equal in the other."""
     shared = _measures(one) & _measures(other)
-    left = {n.text: n.soft for n in one.numbers if n.measure not in shared}
-    right = {n.text: n.soft for n in other.numbers if n.measure not in shared}
-    left_months = {str(month) for month in months - other_months}
-    right_months = {str(month) for month in other_months - months}
-    only_left = {text: soft for text, soft in left.items() if text not in right and text not in right_months}
-    only_right = {text: soft for text, soft in right.items() if text not in left and text not in left_months}
-    if only_left and only_right:
-        return True
-    return not all((*only_left.values(), *only_right.values()))
+    left = [number for number in one.numbers if number.measure not in shared]
+    right = [number for number in other.numbers if number.measure not in shared]
+    known_left = {number.text for number in left} | {str(month) for month in months - other_months}
+    known_right = {number.text for number in right} | {str(month) for month in other_months - months}
+    return (
+        [number for number in left if number.text not in known_right],
+        [number for number in right if number.text not in known_left],
+    )
 
 
 def open_months(one: Quantities, months: frozenset[int], other_months: frozenset[int]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from semcache.decide import clock, numerals
-from semcache.decide.quantities import Measure, Number, Quantities
+from semcache.decide.quantities import LENGTH, MONEY, PLAIN, Measure, Number, Quantities
 from semcache.decide.text import Text, is_han
 from semcache.decide.units import Unit, bound_units, free_units, longest_forms
 from semcache.decide.wordlist import split
@@ -62,12 +62,20 @@ class _Reader:
         elif unit is not None and value is not None and self.word(after) == "半":
             value, after = value + 0.5, after + 1
         vague = self.word(i) in ("a", "an") and unit is not None and unit.dimension == "time"
-        self._add(unit, value, spelling, soft=soft or self._is_told(i, after, unit), vague=vague)
+        soft = soft or self._is_told(i, after, unit)
+        self._add(unit, value, spelling, (i, max(after, end)), soft=soft, vague=vague)
         self.used |= set(range(end, after)) if unit is not None else set()
         return max(after, end)
 
     def _add(
-        self, unit: Unit | None, value: float | None, spelling: str, *, soft: bool, vague: bool = False
+        self,
+        unit: Unit | None,
+        value: float | None,
+        spelling: str,
+        at: tuple[int, int],
+        *,
+        soft: bool,
+        vague: bool = False,
     ) -> None:
         """Keep a number; the unit of a `vague` one (`got a minute`) does not count by itself."""
         measure = unit.measure(value) if unit is not None and value is not None else None
@@ -75,7 +83,7 @@ class _Reader:
             self.found.units.append((unit, measure))
         if measure is None and value == 0.5:
             measure = _FIFTY_PERCENT
-        self.found.numbers.append(Number(spelling, measure, soft))
+        self.found.numbers.append(Number(spelling, measure, soft, _sort(unit), at))
 
     def _is_told(self, i: int, after: int, unit: Unit | None) -> bool:
         """True for a duration or a count of attempts in an aside, not for an age."""
@@ -92,9 +100,16 @@ class _Reader:
         if i not in self.asides:
             self.found.times |= set(taken.times)
             self.found.months |= set(taken.months)
-        self.found.numbers += [Number(number, soft=i in self.asides) for number in taken.numbers]
+        self.found.numbers += [
+            Number(number, soft=i in self.asides, at=(i, taken.end)) for number in taken.numbers
+        ]
         self.used |= set(range(i, taken.end))
         return taken.end
+
+
+def _sort(unit: Unit | None) -> str:
+    dimension = unit.dimension if unit is not None else ""
+    return {"money": MONEY, "count": LENGTH}.get(dimension, PLAIN)
 
 
 def extract(text: Text, asides: frozenset[int]) -> Quantities:
@@ -183,7 +198,7 @@ def _digits(reader: _Reader, i: int) -> int:
     if (reader.word(end) in _SUFFIXES or decade) and not text.tokens[end].gap:
         end += 1
     *firsts, last = _parts(words[i])
-    reader.found.numbers += [Number(part) for part in firsts]
+    reader.found.numbers += [Number(part, at=(i, i + 1)) for part in firsts]
     value = float(last) if last.count(".") <= 1 and len(last) <= 18 else None
     return _scaled(reader, i, end, value, last)
 
@@ -216,7 +231,9 @@ def _ordinal(reader: _Reader, i: int) -> int:
     if value == 3 and following in ("party", "parties", "person"):
         return i + 1
     superlative = following.endswith("est") or following == "most"
-    reader.found.numbers.append(Number(str(value), soft=value == 1 or (value == 2 and not superlative)))
+    reader.found.numbers.append(
+        Number(str(value), soft=value == 1 or (value == 2 and not superlative), at=(i, i + 1))
+    )
     return i + 1
 
 
@@ -244,7 +261,7 @@ def _han(reader: _Reader, i: int) -> int:
     if taken is not None:
         return reader.take(taken, i)
     if words[max(0, i - 3) : i] == ("百", "分", "之"):
-        reader.found.numbers.append(Number(str(value), bound_units()["%"].measure(value)))
+        reader.found.numbers.append(Number(str(value), bound_units()["%"].measure(value), at=(i, end)))
         reader.found.units.append((bound_units()["%"], bound_units()["%"].measure(value)))
         return end
     if reader.text.words[end : end + 2] == ("个", "半"):

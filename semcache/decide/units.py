@@ -171,12 +171,13 @@ def longest_forms() -> dict[str, int]:
     return longest_of((*free_units(), *bound_units()))
 
 
-def conflict(one: frozenset[Unit], other: frozenset[Unit]) -> bool:
-    """True when the texts name different units.
+def conflict(one: frozenset[Unit], other: frozenset[Unit], *, money: bool) -> bool:
+    """True when the texts name different units, of money or of everything else.
 
     Nothing follows from a unit that only one text names: the other may leave it to context.
     """
     only_one, only_other = one - other, other - one
-    dimensions_one = {unit.dimension for unit in only_one}
-    dimensions_other = {unit.dimension for unit in only_other}
-    return bool(dimensions_one and dimensions_other)
+    if not only_one or not only_other:
+        return False
+    of_money = [unit.dimension == "money" for unit in (*only_one, *only_other)]
+    return any(of_money) if money else not all(of_money)

@@ -6,7 +6,7 @@ nothing of lifetimes (see `admission`).
 
 from __future__ import annotations
 
-from semcache.decide.gate import features
+from semcache.decide.features import features
 from semcache.decide.text import read
 from semcache.decide.wordlist import split
 

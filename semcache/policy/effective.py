@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from semcache.core import CachePolicy, Curve, EncoderScale, GateRules, Mode, Scope, TenantId
-from semcache.policy.schema import DomainKnobs, EncoderBand, Knobs, PolicyFile
+from semcache.policy.parts import Knobs
+from semcache.policy.schema import DomainKnobs, EncoderBand, PolicyFile
 
 M = TypeVar("M", bound=Knobs)
 

@@ -8,7 +8,7 @@ client speak never matters, and none of them can loosen what another one said.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from semcache.core import CachePolicy, EncoderScale, GateRules, Mode, Scope
 from semcache.errors import PolicyError
@@ -115,7 +115,7 @@ def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
         # The smaller one: spread must not stretch the shorter life beyond what either allows.
         ttl_jitter=min(a.ttl_jitter, b.ttl_jitter),
         volatile_ttl=min(a.volatile_ttl, b.volatile_ttl),
-        gate=_all_vetoes(a.gate, b.gate),
+        gate=_stricter_rules(a.gate, b.gate),
         max_age=shorter(a.max_age, b.max_age),
         max_temperature=min(a.max_temperature, b.max_temperature),
         allow_default_temperature=a.allow_default_temperature and b.allow_default_temperature,
@@ -139,16 +139,13 @@ def shorter(a: float | None, b: float | None) -> float | None:
     return min(a, b)
 
 
-def _all_vetoes(a: GateRules, b: GateRules) -> GateRules:
-    return GateRules(
-        numbers=a.numbers or b.numbers,
-        units=a.units or b.units,
-        dates=a.dates or b.dates,
-        negation=a.negation or b.negation,
-        names=a.names or b.names,
-        language=a.language or b.language,
-        order=a.order or b.order,
-    )
+def _stricter_rules(a: GateRules, b: GateRules) -> GateRules:
+    effects = {
+        rule.name: max(getattr(a, rule.name), getattr(b, rule.name), key=lambda effect: effect.strictness)
+        for rule in fields(GateRules)
+        if rule.name != "raise_by"
+    }
+    return GateRules(**effects, raise_by=max(a.raise_by, b.raise_by))
 
 
 def _common_scales(a: Sequence[EncoderScale], b: Sequence[EncoderScale]) -> tuple[EncoderScale, ...]:

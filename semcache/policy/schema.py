@@ -11,15 +11,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     field_validator,
     model_validator,
 )
 
 from semcache.core import Mode
+from semcache.policy.gate_knobs import Gate
+from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
 from semcache.policy.values import Duration, Flag, RawCosine, Size, Threshold, as_list
 
@@ -98,12 +98,6 @@ Text = Annotated[str, Field(min_length=1, max_length=4000)]
 Strings = BeforeValidator(as_list)
 
 
-class Knobs(BaseModel):
-    """Base of all parts: frozen, and a key it does not know is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
 class Key(Knobs):
     """One API key of the tenant."""
 
@@ -155,18 +149,6 @@ class Sampling(Knobs):
     allow_unset: Flag = Field(True, description="Whether a request that names no temperature may be cached.")
 
 
-class Gate(Knobs):
-    """Which differences between two questions veto a match, whatever the similarity."""
-
-    numbers: Flag = Field(True, description="Different numbers.")
-    units: Flag = Field(True, description="Different units.")
-    dates: Flag = Field(True, description="Different dates or times.")
-    negation: Flag = Field(True, description="One question negates, the other does not.")
-    names: Flag = Field(True, description="Different names or identifiers.")
-    language: Flag = Field(True, description="Different languages.")
-    order: Flag = Field(True, description="The same words in swapped roles.")
-
-
 class DomainKnobs(Knobs):
     """Everything a domain may say; what it leaves out comes from `defaults:`, then from here."""
 
@@ -212,7 +194,7 @@ class DomainKnobs(Knobs):
     tools: Literal["exact", "off"] = Field(
         "exact", description="Requests with tools: exact matches only, or no cache at all."
     )
-    gate: Gate = Field(Gate(), description="Which differences veto a match.")
+    gate: Gate = Field(Gate(), description="What differences between two questions do.")
     usage_on_hit: Literal["zero", "original"] = Field(
         "zero", description="Tokens reported with a hit: none, or those the answer once cost."
     )

@@ -67,3 +67,8 @@ RawCosine = Annotated[float, Field(strict=True, ge=-1.0, le=1.0, allow_inf_nan=F
 def as_list(value: object) -> object:
     """Let one string stand for a list of one."""
     return [value] if isinstance(value, str) else value
+
+
+def as_effect(value: object) -> object:
+    """Let true stand for veto and false for off."""
+    return value if not isinstance(value, bool) else ("veto" if value else "off")

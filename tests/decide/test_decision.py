@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import Directives, Draft, Entry, GateRules, Hit, Miss, Mode, ReviewStatus, Scope, TenantId
+from semcache.core import (
+    Directives,
+    Draft,
+    Effect,
+    Entry,
+    GateRules,
+    Hit,
+    Miss,
+    Mode,
+    ReviewStatus,
+    Scope,
+    TenantId,
+)
 from semcache.decide.decision import Candidate, bars, decide
 from semcache.decide.reasons import Reason
 from tests.decide.build import ASKED, NOW, candidate, entry, policy
@@ -148,7 +161,7 @@ def test_a_vetoed_best_candidate_does_not_end_the_search() -> None:
     asked = "Are guests turned away from the lab after 18:00?"
     first = candidate(0.99, "first", prompt="Are guests admitted to the lab after 18:00?")
     second = candidate(0.96, "second", prompt="After 18:00, does the lab turn guests away?")
-    assert run(first, asked=asked, draft_threshold=0.95) == Miss("gate", ("negation",), 0.99)
+    assert run(first, asked=asked, draft_threshold=0.95) == Miss("gate", ("antonyms",), 0.99)
     assert served(run(first, second, asked=asked)) == "second"
 
 
@@ -170,7 +183,7 @@ def test_no_draft_from_another_language() -> None:
 
 
 def test_the_gate_follows_the_policy() -> None:
-    off = GateRules(numbers=False)
+    off = GateRules(numbers=Effect.OFF)
     assert isinstance(run(candidate(0.99, prompt="Take 5 mg?"), asked="Take 50 mg?", gate=off), Hit)
 
 
@@ -242,3 +255,14 @@ def test_only_living_near_unopposed_entries_are_served(candidates: list[Candidat
         assert chosen.is_fresh(NOW)
         assert found.similarity >= (0.92 if chosen.status.is_verified else 0.95)
         assert "password" in chosen.prompt
+
+
+def test_a_difference_that_only_raises_needs_a_nearer_candidate() -> None:
+    rules = GateRules(numbers=Effect.RAISE, raise_by=0.5)
+    asked, stored = "Explain chapter 3.", "Explain chapter 4."
+    far, near = candidate(0.96, prompt=stored), candidate(0.98, prompt=stored)
+    strict = policy(gate=rules, threshold=0.95, verified_threshold=0.95, draft_threshold=0.95)
+    assert decide(strict, Directives(), asked, [far], NOW) == Miss("below-threshold", (), 0.96)
+    assert isinstance(decide(strict, Directives(), asked, [near], NOW), Hit)
+    shut = replace(strict, gate=replace(rules, raise_by=1.0))
+    assert isinstance(decide(shut, Directives(), asked, [near], NOW), Miss)

@@ -10,7 +10,8 @@ from enum import Enum
 
 from pydantic.fields import FieldInfo
 
-from semcache.policy.schema import DomainKnobs, Knobs, PolicyFile
+from semcache.policy.parts import Knobs
+from semcache.policy.schema import DomainKnobs, PolicyFile
 
 BY_HAND = {
     "hash": "`sha256:` and 64 hex digits",
@@ -79,6 +80,8 @@ def _kind(annotation: str, field: FieldInfo) -> str:
         return 'seconds, or "15m", "24h", "7d"' + _null(annotation)
     if "parse_size" in f"{annotation}{field.metadata}":
         return 'bytes, or "64KiB", "1MiB", "2GiB"' + _null(annotation)
+    if "Effect" in annotation:
+        return "`veto`, `raise`, `off`"
     if "bool" in annotation:
         return "`true`, `false`"
     limits = _limits(annotation, field)

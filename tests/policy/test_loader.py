@@ -60,7 +60,7 @@ def minimal(extra: str) -> str:
         (MINIMAL.replace("0.92}", "0.92, encoder_thresholds: {e: {threshold: 1.5}}}"), "domains.chat.encoder_thresholds.e.threshold: should be less than or equal to 1"),
         (MINIMAL.replace("0.92}", "0.92, store: {enabled: 1}}"), "domains.chat.store.enabled: should be true or false"),
         (MINIMAL.replace("0.92}", "0.92, neighbours: 8.5}"), "domains.chat.neighbours: should be a valid integer"),
-        (MINIMAL.replace("0.92}", "0.92, gate: {numbers: off}}"), "domains.chat.gate.numbers: should be true or false"),
+        (MINIMAL.replace("0.92}", "0.92, gate: {numbers: never}}"), "domains.chat.gate.numbers: "),
         (MINIMAL.replace("0.92}", "0.92, gate: [numbers]}"), "domains.chat.gate: should be a mapping"),
         (minimal("upstream: https://evil.example/v1\n"), "policy.yaml:6: upstream: should match"),
         (minimal("models: []\n"), "models: should have at least 1 item"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import CachePolicy, EncoderScale, GateRules, Mode, Scope, TenantId
+from semcache.core import CachePolicy, Effect, EncoderScale, GateRules, Mode, Scope, TenantId
 from semcache.errors import PolicyError
 from semcache.policy.match import MODES, SCOPES, compile_rules, covers, find_rule, tighten
 from tests.policy.samples import MINIMAL, TWO_DOMAINS, source
@@ -39,7 +39,9 @@ def policies(draw: st.DrawFn) -> CachePolicy:
         scope=draw(st.sampled_from(Scope)),
         ttl=draw(st.floats(1, 1e6)),
         ttl_jitter=draw(st.floats(0, 0.5)),
-        gate=GateRules(*[draw(st.booleans()) for _ in fields(GateRules)]),
+        gate=GateRules(
+            *[draw(st.sampled_from(Effect)) for _ in range(len(fields(GateRules)) - 1)], draw(unit)
+        ),
         max_age=draw(st.none() | st.floats(0, 1e6)),
         max_temperature=draw(st.floats(0, 2)),
         allow_default_temperature=draw(st.booleans()),
@@ -70,6 +72,11 @@ def test_tighten_is_idempotent(a: CachePolicy) -> None:
     assert tighten(a, a) == a
 
 
+def _rank(rules: GateRules, name: str) -> float:
+    value = getattr(rules, name)
+    return value.strictness if isinstance(value, Effect) else value
+
+
 def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
     """Compare knob by knob, written from the meaning of each and not from the code."""
     own = {scale.encoder: scale.curves for scale in loose.encoder_scales}
@@ -84,7 +91,7 @@ def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
         "ttl": strict.ttl <= loose.ttl,
         "volatile_ttl": strict.volatile_ttl <= loose.volatile_ttl,
         "ttl_jitter": strict.ttl_jitter <= loose.ttl_jitter,
-        "gate": all(getattr(strict.gate, f.name) >= getattr(loose.gate, f.name) for f in fields(GateRules)),
+        "gate": all(_rank(strict.gate, f.name) >= _rank(loose.gate, f.name) for f in fields(GateRules)),
         "max_age": loose.max_age is None or (strict.max_age is not None and strict.max_age <= loose.max_age),
         "max_temperature": strict.max_temperature <= loose.max_temperature,
         "allow_default_temperature": strict.allow_default_temperature <= loose.allow_default_temperature,

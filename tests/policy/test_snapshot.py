@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from semcache.core import Caller, Directives, Mode, Scope, TenantId
+from semcache.core import Caller, Directives, Effect, Mode, Scope, TenantId
 from semcache.errors import PolicyError, RequestError
 from semcache.policy import snapshot as module
 from semcache.policy.domain import Quota
@@ -29,7 +29,11 @@ def test_domains_inherit_knob_by_knob_and_part_by_part() -> None:
     ).replace("0.92}", "0.92, gate: {order: true}, store: {enabled: false}, max_age: null}")
     policy = snapshot(text).resolve(chat(), ME, NONE)
     assert (policy.ttl, policy.neighbours, policy.max_age) == (3600, 3, None)
-    assert (policy.gate.numbers, policy.gate.order, policy.gate.units) == (False, True, True)
+    assert (policy.gate.numbers, policy.gate.order, policy.gate.units) == (
+        Effect.OFF,
+        Effect.VETO,
+        Effect.VETO,
+    )
     assert (policy.store, policy.store_tool_calls, policy.max_entry_bytes) == (False, True, 1 << 20)
 
 
@@ -78,7 +82,12 @@ def test_assignment_by_rule_and_by_default() -> None:
 def test_the_header_only_tightens() -> None:
     policies = two()
     asked = policies.resolve(chat(), ME, Directives(domain="medical"))
-    assert (asked.domain, asked.threshold, asked.ttl, asked.gate.order) == ("medical", 0.97, 3600, True)
+    assert (asked.domain, asked.threshold, asked.ttl, asked.gate.order) == (
+        "medical",
+        0.97,
+        3600,
+        Effect.VETO,
+    )
     assert asked.encoder_scales == ()  # medical states none, so an encoder without a table serves nothing
     doctor = chat(system="you are a doctor")
     kept = policies.resolve(doctor, ME, Directives(domain="chat"))

@@ -1,0 +1,139 @@
+"""Everything that the gate's rules compare, extracted once from one text.
+
+Knows the rule families and how each reads a text; knows nothing of comparing two texts (see
+`gate`). Linear in the text, takes any Unicode, never raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from semcache.decide import (
+    dates,
+    formats,
+    kinds,
+    language,
+    names,
+    negation,
+    order,
+    places,
+    polarity,
+    poles,
+    quantities,
+    questions,
+    reading,
+    sentences,
+)
+from semcache.decide.marks import Found, Lexicon, build
+from semcache.decide.text import Text, read
+
+_REMEMBERED_LENGTH = 2_000
+"""Characters up to which the features of a text are kept: a bound on memory, not on what is read."""
+_FAMILIES = (
+    dates.FAMILY,
+    formats.FAMILY,
+    kinds.FAMILY,
+    negation.FAMILY,
+    places.FAMILY,
+    poles.FAMILY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What each family read in one text; `plain` and `tail` tell texts of equal letters."""
+
+    quantities: quantities.Quantities
+    dates: dates.Dates
+    polarity: polarity.Polarity
+    names: names.Names
+    kinds: dict[str, frozenset[str]]
+    places: frozenset[str]
+    formats: frozenset[str]
+    lengths: frozenset[str]
+    language: str
+    order: order.Order
+    questions: frozenset[str]
+    plain: str
+    tail: bytes
+
+
+@lru_cache(maxsize=1)
+def lexicon() -> Lexicon:
+    """Give all phrases of all families."""
+    return build(
+        chain(
+            dates.entries(),
+            formats.entries(),
+            kinds.entries(),
+            negation.entries(),
+            places.entries(),
+            poles.entries(),
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _phrasal() -> dict[str, str]:
+    return poles.phrasal_bases()
+
+
+def features(text: str) -> Features:
+    """Read a text for comparison with many others."""
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH else extract(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> Features:
+    return extract(text)
+
+
+def extract(text: str) -> Features:
+    """Read a text, remembering nothing."""
+    seen = read(text)
+    found = families(seen)
+    asides = sentences.asides(seen.tokens)
+    amounts = reading.extract(seen, asides)
+    negated = negation.of(found[negation.FAMILY], seen.tokens, asides)
+    known = {
+        i
+        for family in (kinds.FAMILY, places.FAMILY, dates.FAMILY)
+        for item in found[family]
+        for i in range(item.start, item.end)
+    }
+    forms = formats.wanted(found[formats.FAMILY])
+    return Features(
+        quantities=amounts,
+        dates=dates.of(found[dates.FAMILY], seen.tokens, amounts.months, amounts.times, asides),
+        polarity=polarity.Polarity(
+            poles.sides(found[poles.FAMILY]),
+            negated,
+            frozenset(seen.words),
+            frozenset(order.stem(word) for word in seen.words),
+        ),
+        names=names.of(seen, frozenset(known), asides | sentences.glosses(seen.tokens)),
+        kinds=kinds.members(found[kinds.FAMILY]),
+        places=places.named(found[places.FAMILY]),
+        formats=forms - formats.LENGTHS,
+        lengths=forms & formats.LENGTHS,
+        language=language.detect(seen),
+        order=order.of(seen.words),
+        questions=questions.kinds(seen.tokens),
+        plain=seen.compact,
+        tail=seen.tail,
+    )
+
+
+def families(seen: Text) -> dict[str, list[Found]]:
+    """Scan once and sort the marks by rule family."""
+    found: dict[str, list[Found]] = {family: [] for family in _FAMILIES}
+    phrases = lexicon()
+    for item in phrases.scan(seen.words):
+        found[item.mark.family].append(item)
+    for phrase, start, end in poles.join_particles(seen.words, _phrasal()):
+        found[poles.FAMILY] += [
+            Found(mark, start, end) for mark in phrases.phrases.get(phrase, ()) if mark.family == poles.FAMILY
+        ]
+    return found
