@@ -88,6 +88,10 @@ class LeastRecent:
     def queued(self) -> Iterable[int]:
         return [node for node, is_queued in enumerate(self._queued) if is_queued]
 
+    def check_integrity(self) -> None:
+        living = {entry & NODE for entry in self._heap if self._is_current(entry)}
+        assert len(living) == self._living
+
     def _entry(self, node: int) -> int:
         return int(self._nodes.touched[node] * 1e6) << 28 | node
 

@@ -6,10 +6,9 @@ The same seam as the hybrid order (`victims.Queue`) without floors, warm-up or m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Iterable
 
-from semcache.engine.prefix.lanes import Lane
+from semcache.engine.prefix.lanes import Lanes
 from semcache.engine.prefix.victims import Nodes, Victim
 
 
@@ -20,9 +19,7 @@ class _PlainOrder(ABC):
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._keys = array("q")
-        self._lane = Lane(lambda node, key: self._keys[node] == key)
-        self._queued = 0
+        self._lanes = Lanes(1)
 
     @abstractmethod
     def key(self, node: int) -> int:
@@ -30,43 +27,39 @@ class _PlainOrder(ABC):
 
     def add(self, node: int) -> None:
         """Take in a node that became an unpinned leaf."""
-        missing = node + 1 - len(self._keys)
-        if missing > 0:
-            self._keys.extend([-1] * (missing + len(self._keys) // 16))
-        self._keys[node] = key = self.key(node)
-        self._queued += 1
-        self._lane.add(node, key, self._nodes.owner_of(node).tenant)
+        self._lanes.add(node, 0, self.key(node), self._nodes.owner_of(node).tenant)
 
     def remove(self, node: int) -> None:
         """Let go of a queued node."""
-        self._leave(node, self._nodes.owner_of(node).tenant)
+        self._lanes.drop(node)
 
     def pop(self, now: float, tenant: str | None = None) -> Victim | None:  # noqa: ARG002 (the seam's)
         """Take out the next victim, of one tenant if named."""
-        head = self._lane.least(lambda _: True) if tenant is None else self._lane.least_of(tenant)
+        head = self._lanes.least(0, lambda _: True) if tenant is None else self._lanes.least_of(0, tenant)
         if head is None:
             return None
-        self._leave(head.node, head.tenant)
+        self._lanes.drop(head.node)
         return Victim(head.node, self.reason)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._lane.clear()
-        self._keys = array("q")
-        self._queued = 0
+        self._lanes.clear()
 
     def __len__(self) -> int:
         """Count the queued nodes."""
-        return self._queued
+        return len(self._lanes)
 
     def queued(self) -> Iterable[int]:
         """List the queued nodes."""
-        return [node for node, key in enumerate(self._keys) if key >= 0]
+        return [node for node, *_ in self._lanes.standing()]
 
-    def _leave(self, node: int, tenant: str) -> None:
-        self._keys[node] = -1
-        self._queued -= 1
-        self._lane.drop(tenant)
+    def check_integrity(self) -> None:
+        """Count again.
+
+        Raises:
+            IntegrityError: something does not add up.
+        """
+        self._lanes.check_integrity()
 
 
 class LeastRecent(_PlainOrder):

@@ -16,11 +16,12 @@ half-life and for how long warmed nodes are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 
+from semcache.engine.prefix.faults import IntegrityError
 from semcache.engine.prefix.frequency import HalfLife
 from semcache.engine.prefix.habits import Habits
-from semcache.engine.prefix.lanes import Head, Lane
+from semcache.engine.prefix.lanes import Head, Lanes
 from semcache.engine.prefix.reuse import KINDS, LEFT, ReuseTable, kind_of
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import Shares
@@ -59,12 +60,9 @@ class HybridOrder:
         self._shares = shares if shares is not None and shares.have_floors else None
         self._habits = Habits(nodes, ReuseTable(capacity, rules.evidence), rules.ghosts)
         self._probation = kind_of(rules.floor)
-        self._lanes = [Lane(self._test(lane)) for lane in range(_WARM + 1)]
-        self._lane = bytearray()
-        self._ranks: dict[int, int] = {}
+        self._lanes = Lanes(_WARM + 1)
         self._warmed: dict[int, int] = {}
         self._aside: set[str] = set()
-        self._queued = 0
         self._shallow = 0
         self._course: tuple[int, _Worth | None] | None = None
 
@@ -72,22 +70,18 @@ class HybridOrder:
         """Take in a node that became an unpinned leaf (or was trimmed and stays one)."""
         if self._habits.see(node):
             self._course = None
-        if node >= len(self._lane):
-            self._lane.extend(bytes(node + 1 - len(self._lane) + len(self._lane) // 16))
         tenant = self._nodes.owner_of(node).tenant
         lane, key = self._placing(node)
-        self._lane[node] = lane + 1
-        self._queued += 1
+        self._lanes.add(node, lane, key, tenant)
         if lane == _SHALLOW:
             self._shallow += self._nodes.length[node]
-        self._lanes[lane].add(node, key, tenant)
         self._mind(lane, key)
         if tenant in self._aside:
             self._relist((tenant,))
 
     def remove(self, node: int) -> None:
         """Let go of a queued node that was pinned or got a child."""
-        self._leave(node, self._nodes.owner_of(node).tenant)
+        self._leave(node)
 
     def pop(self, now: float, tenant: str | None = None) -> Victim | None:
         """Take out the next victim: of one tenant if named, else of those above their floors."""
@@ -102,38 +96,56 @@ class HybridOrder:
             return None
         reason, head = choice
         most = self._most(head, tenant)
-        self._leave(head.node, head.tenant)
+        self._leave(head.node)
         self._warmed.pop(head.node, None)
         self._habits.bury(head.node, now)
         return Victim(head.node, reason if tenant is None else QUOTA, most)
 
     def clear(self) -> None:
         """Forget everything but what was learned about reuse."""
-        for lane in self._lanes:
-            lane.clear()
-        self._lane = bytearray()
-        self._ranks.clear()
+        self._lanes.clear()
         self._warmed.clear()
         self._aside.clear()
-        self._queued = self._shallow = 0
+        self._shallow = 0
         self._course = None
         self._habits.restart()
 
     def __len__(self) -> int:
         """Count the queued nodes."""
-        return self._queued
+        return len(self._lanes)
 
     def queued(self) -> Iterable[int]:
         """List the queued nodes."""
-        return [node for node, lane in enumerate(self._lane) if lane]
+        return [node for node, *_ in self._lanes.standing()]
+
+    def check_integrity(self) -> None:
+        """Compare the queue with the columns it was made from: each node stands where it would be put now.
+
+        Raises:
+            IntegrityError: something does not add up. Nothing that the order says may be trusted any more.
+        """
+        self._lanes.check_integrity()
+        nodes, shallow = self._nodes, 0
+        for node, lane, key, tenant in self._lanes.standing():
+            place = self._placing(node)
+            shallow += nodes.length[node] * (lane == _SHALLOW)
+            # Where all weights were rescaled, a rank differs by its rounding.
+            is_right = place[0] == lane and (place[1] == key or lane == _SHALLOW)
+            if not is_right or tenant != nodes.owner_of(node).tenant:
+                message = f"node {node} changed while it was queued"
+                raise IntegrityError(message)
+        if shallow != self._shallow:
+            message = f"{self._shallow} tokens of shallow nodes counted, {shallow} found"
+            raise IntegrityError(message)
 
     def warm(self, node: int, until: float) -> None:
         """Keep a node, with all above it, until that time (seconds) unless nothing else is left.
 
         For prefixes that were computed before anybody asked. Afterwards it goes like any other;
-        an earlier time ends it early. Holds for the end of the node, however it is split.
+        an earlier time ends it early. Holds for the end of the node, however it is split. The tree has the node, and
+        has not forgotten it.
         """
-        is_queued = self._is_queued(node)
+        is_queued = self._lanes.has(node)
         if is_queued:
             self.remove(node)
         self._warmed[node] = int(until * 1000)
@@ -144,12 +156,9 @@ class HybridOrder:
         """Learn that every node of a path was reused at `now`; none of them is queued."""
         self._course = None
         for node in self._habits.use(path, now):
-            if self._is_queued(node):
+            if self._lanes.has(node):
                 self.remove(node)
                 self.add(node)
-
-    def _is_queued(self, node: int) -> bool:
-        return node < len(self._lane) and self._lane[node] > 0
 
     def _placing(self, node: int) -> tuple[int, int]:
         """Give a node's lane and its key there."""
@@ -159,28 +168,12 @@ class HybridOrder:
         kind = self._habits.kind(node)
         if kind > LEFT and self._nodes.end[node] < self._rules.shallow:
             rank = max(self._decay.rank(self._nodes.weight[node]), _LOWEST_RANK)
-            self._ranks[node] = key = int(rank * _RANK_STEPS)
-            return _SHALLOW, key
+            return _SHALLOW, int(rank * _RANK_STEPS)
         return kind, self._habits.since[node]
 
-    def _test(self, lane: int) -> Callable[[int, int], bool]:
-        """Make the test whether a node is queued in a lane under a key."""
-        number = lane + 1
-        if lane == _WARM:
-            return lambda node, key: self._lane[node] == number and self._warmed[node] == key
-        if lane == _SHALLOW:
-            return lambda node, key: self._lane[node] == number and self._ranks[node] == key
-        habits = self._habits
-        return lambda node, key: self._lane[node] == number and habits.since[node] == key
-
-    def _leave(self, node: int, tenant: str) -> None:
-        lane = self._lane[node] - 1
-        self._lane[node] = 0
-        self._queued -= 1
-        if lane == _SHALLOW:
+    def _leave(self, node: int) -> None:
+        if self._lanes.drop(node) == _SHALLOW:
             self._shallow -= self._nodes.length[node]
-            del self._ranks[node]
-        self._lanes[lane].drop(tenant)
 
     def _choose(self, tenant: str | None) -> tuple[str, Head] | None:
         """Find the next victim among those that are not to be kept, and the reason."""
@@ -214,7 +207,7 @@ class HybridOrder:
         if self._course is None:
             return None
         lane, limit = self._course
-        head = self._lanes[lane].least(self._may_give)
+        head = self._lanes.least(lane, self._may_give)
         if head is None or (limit is not None and self._worth(lane, head.key) >= limit):
             self._course = None
             return None
@@ -249,8 +242,8 @@ class HybridOrder:
 
     def _head(self, lane: int, tenant: str | None) -> Head | None:
         if tenant is None:
-            return self._lanes[lane].least(self._may_give)
-        return self._lanes[lane].least_of(tenant)
+            return self._lanes.least(lane, self._may_give)
+        return self._lanes.least_of(lane, tenant)
 
     def _may_give(self, tenant: str) -> bool:
         if self._shares is None or self._shares.spare(tenant, self._nodes.held):
@@ -264,8 +257,7 @@ class HybridOrder:
             if self._shares is not None and self._shares.spare(tenant, self._nodes.held):
                 self._course = None
                 self._aside.discard(tenant)
-                for lane in self._lanes:
-                    lane.relist(tenant)
+                self._lanes.relist(tenant)
 
     def _most(self, head: Head, tenant: str | None) -> int | None:
         """Say how much of a victim may go at once: its new end first, and nothing below a floor for others."""
@@ -277,9 +269,8 @@ class HybridOrder:
 
     def _release(self, now: float) -> None:
         """Put warmed nodes whose time is over among the others."""
-        lane = self._lanes[_WARM]
-        while (head := lane.least(_anybody)) is not None and head.key <= now * 1000:
-            self._leave(head.node, head.tenant)
+        while (head := self._lanes.least(_WARM, _anybody)) is not None and head.key <= now * 1000:
+            self._leave(head.node)
             del self._warmed[head.node]
             self.add(head.node)
 

@@ -153,3 +153,4 @@ def _check_queue(structure: Structure, living: list[int]) -> None:
     _demand(len(queued) == len(structure.queue), "the queue miscounts itself")
     _demand(len(set(queued)) == len(queued), "a node is queued twice")
     _demand(set(queued) == leaves, f"{len(queued)} nodes queued, {len(leaves)} unpinned leaves")
+    structure.queue.check_integrity()

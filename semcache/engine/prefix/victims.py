@@ -138,3 +138,11 @@ class Queue(Protocol):
     def queued(self) -> Iterable[int]:
         """List the queued nodes in any order (for the integrity check)."""
         ...
+
+    def check_integrity(self) -> None:
+        """Recount what the queue keeps for itself. Slow.
+
+        Raises:
+            IntegrityError: something does not add up.
+        """
+        ...

@@ -57,6 +57,10 @@ class LeastRecent:
     def queued(self) -> Iterable[int]:
         return self._tickets
 
+    def check_integrity(self) -> None:
+        waiting = {ticket for _, _, ticket, _ in self._heap}
+        assert set(self._tickets.values()) <= waiting
+
 
 class HalfLife:
     """A sum of hits that halves every `seconds`, counted from the time 0."""

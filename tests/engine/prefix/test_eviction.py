@@ -22,7 +22,7 @@ from semcache.engine.prefix.eviction import (
     HybridPolicy,
 )
 from semcache.engine.prefix.frequency import HOUR, HalfLife
-from semcache.engine.prefix.lanes import Lane
+from semcache.engine.prefix.lanes import Lanes
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.tree import PrefixTree
 from tests.engine.prefix.rows import Rows
@@ -503,25 +503,24 @@ def test_any_order_of_calls(machine: type[QueueMachine]) -> None:
 
 def test_dead_entries_stay_within_a_constant_factor_of_the_living() -> None:
     keys: dict[int, int] = {}
-    lane = Lane(lambda node, key: keys.get(node) == key)
+    lanes = Lanes(1)
     random = Random(1)
     for step in range(20_000):
         node = random.randrange(300)
         tenant = f"t{node % 7}"
         if node in keys:
             del keys[node]
-            lane.drop(tenant)
+            lanes.drop(node)
         if random.random() < 0.7:
             keys[node] = step
-            lane.add(node, step, tenant)
-        assert lane.entries <= 2 * len(keys) + 8 * 17 + 2 * 7
+            lanes.add(node, 0, step, tenant)
+        assert lanes.entries <= 2 * len(keys) + 8 * 17 + 2 * 7
     for node in sorted(keys, key=keys.__getitem__):
-        head = lane.least(lambda _: True)
+        head = lanes.least(0, lambda _: True)
         assert head is not None
         assert head.node == node
-        del keys[node]
-        lane.drop(head.tenant)
-    assert lane.least(lambda _: True) is None
+        lanes.drop(head.node)
+    assert lanes.least(0, lambda _: True) is None
 
 
 def test_a_queued_node_takes_about_sixty_bytes() -> None:
