@@ -6,18 +6,21 @@ Knows the rule families and how each reads a text; knows nothing of comparing tw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
 from semcache.decide import (
     dates,
     formats,
+    fragments,
     kinds,
     language,
+    longer,
     names,
     negation,
     order,
+    payload,
     places,
     polarity,
     poles,
@@ -27,7 +30,7 @@ from semcache.decide import (
     sentences,
 )
 from semcache.decide.marks import Found, Lexicon, build
-from semcache.decide.text import Text, read
+from semcache.decide.text import Text, read, without
 
 _REMEMBERED_LENGTH = 2_000
 """Characters up to which the features of a text are kept: a bound on memory, not on what is read."""
@@ -56,8 +59,18 @@ class Features:
     language: str
     order: order.Order
     questions: frozenset[str]
+    payload: payload.Payload | None
+    fragment: bool
+    long: tuple[str, ...]
     plain: str
     tail: bytes
+    asked: Features | None = None
+    """Of a long story: what is left of it when all that it merely tells is taken away."""
+
+    @property
+    def question(self) -> Features:
+        """What is asked: the whole of a direct question, the end of a story."""
+        return self.asked or self
 
 
 @lru_cache(maxsize=1)
@@ -93,8 +106,16 @@ def _remembered(text: str) -> Features:
 def extract(text: str) -> Features:
     """Read a text, remembering nothing."""
     seen = read(text)
+    told = sentences.asides(seen.tokens)
+    whole = _extract(seen, told)
+    if not sentences.is_story(seen.tokens, told):
+        return whole
+    asked = without(seen, told)
+    return replace(whole, asked=_extract(asked, sentences.asides(asked.tokens)))
+
+
+def _extract(seen: Text, asides: frozenset[int]) -> Features:
     found = families(seen)
-    asides = sentences.asides(seen.tokens)
     amounts = reading.extract(seen, asides)
     negated = negation.of(found[negation.FAMILY], seen.tokens, asides)
     known = {
@@ -121,6 +142,9 @@ def extract(text: str) -> Features:
         language=language.detect(seen),
         order=order.of(seen.words),
         questions=questions.kinds(seen.tokens),
+        payload=payload.find(seen),
+        fragment=fragments.is_fragment(seen.tokens),
+        long=longer.content(seen.words),
         plain=seen.compact,
         tail=seen.tail,
     )

@@ -14,7 +14,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.core import Effect, GateRules
-from semcache.decide import dates, kinds, language, names, order, polarity, quantities, questions, units
+from semcache.decide import (
+    dates,
+    kinds,
+    language,
+    longer,
+    names,
+    order,
+    payload,
+    polarity,
+    quantities,
+    questions,
+    units,
+)
 from semcache.decide.features import Features, features
 from semcache.decide.reasons import Veto
 
@@ -79,7 +91,25 @@ def _rules() -> dict[Veto, Rule]:
         Veto.LENGTH: lambda a, b: a.lengths != b.lengths or _numbers(a, b, quantities.LENGTH),
         Veto.LANGUAGE: lambda a, b: language.conflict(a.language, b.language),
         Veto.QUESTION: lambda a, b: questions.conflict(a.questions, b.questions),
+        Veto.FRAGMENT: lambda a, b: a.fragment or b.fragment,
+        Veto.PAYLOAD: lambda a, b: payload.conflict(a.payload, b.payload, a.plain, b.plain),
+        Veto.LONG: lambda a, b: longer.conflict(a.long, b.long),
     }
+
+
+_TOLD = frozenset(
+    (
+        Veto.NUMBERS,
+        Veto.UNITS,
+        Veto.MONEY,
+        Veto.DATES,
+        Veto.NEGATION,
+        Veto.ANTONYMS,
+        Veto.COMPARISON,
+        Veto.QUANTIFIERS,
+    )
+)
+"""What a story may tell without changing the answer."""
 
 
 def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
@@ -89,9 +119,14 @@ def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
         return _NOTHING
     vetoed: list[str] = []
     raised: list[str] = []
+    story = one.asked is not None or other.asked is not None
     for word, differs in _rules().items():
         effect: Effect = getattr(rules, word.value)
-        if effect is not Effect.OFF and differs(one, other):
+        if effect is Effect.OFF or not differs(one, other):
+            continue
+        if story and word in _TOLD and not differs(one.question, other.question):
+            effect = min(effect, rules.stories, key=lambda effect: effect.strictness)
+        if effect is not Effect.OFF:
             (vetoed if effect is Effect.VETO else raised).append(word.value)
     if one.tail != other.tail:
         vetoed.append(Veto.UNREAD.value)

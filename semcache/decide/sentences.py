@@ -15,6 +15,8 @@ from semcache.decide.text import Token, is_han
 from semcache.decide.wordlist import split
 
 _TELLERS = frozenset((*split("i we my our it he she they this there you your"), *"我了他她它过们"))
+# A tale of so many tokens, or of fewer but in several sentences, is a story.
+_LONG_TALE, _TALE, _MANY = 28, 18, 2
 _STOPS = frozenset(".?!;。\n")
 _QUESTION_WORDS = frozenset(split("how what why where who which when whose"))
 _AUXILIARIES = frozenset(
@@ -40,6 +42,15 @@ def asides(tokens: Sequence[Token]) -> frozenset[int]:
     return frozenset(
         i for (start, end), tells in zip(spans, told, strict=True) if tells for i in range(start, end)
     )
+
+
+def is_story(tokens: Sequence[Token], told: frozenset[int]) -> bool:
+    """True for a text that tells much before (or after) it asks; `told` are its asides."""
+    return len(told) >= _LONG_TALE or (len(told) >= _TALE and _sentences_in(tokens, told) >= _MANY)
+
+
+def _sentences_in(tokens: Sequence[Token], told: frozenset[int]) -> int:
+    return sum(1 for start, _ in _spans(tokens) if start in told)
 
 
 def glosses(tokens: Sequence[Token]) -> frozenset[int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -171,6 +171,18 @@ def read(text: str) -> Text:
     # The closing marks belong to the last word: `C++`, a closing quote.
     head = folded[: end if unread else end + _CLOSING]
     return Text(head, tuple(tokens), words, "".join(words), digest.digest() if unread else b"")
+
+
+def without(text: Text, places: frozenset[int]) -> Text:
+    """Give what is left of a text when the tokens at `places` are taken away."""
+    kept: list[Token] = []
+    for i, token in enumerate(text.tokens):
+        if i not in places:
+            cut = i - 1 in places
+            kept.append(replace(token, gap="\n", first=True) if cut else token)
+    words = tuple(token.low for token in kept)
+    head = "".join(token.gap + token.raw for token in kept)
+    return Text(head, tuple(kept), words, "".join(words), text.tail)
 
 
 def is_han(word: str) -> bool:
