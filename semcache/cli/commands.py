@@ -6,6 +6,7 @@ import typer
 
 import semcache
 from semcache.cli import entries, explain, keys, models, policy, serve, warm
+from semcache.cli import eval as evaluation
 from semcache.cli.engine import engine
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app.command()(explain.explain)
 app.command()(warm.warm)
 app.add_typer(models.app, name="models")
 app.add_typer(policy.app, name="policy")
+app.add_typer(evaluation.app, name="eval")
 app.add_typer(entries.app, name="entries")
 app.add_typer(keys.app, name="keys")
 

@@ -1,0 +1,198 @@
+"""`semcache eval`: what the cache would serve of labelled questions, rightly and wrongly.
+
+Files in, tables out; what is measured and how is told in docs/evaluation.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+import typer
+
+from semcache.cli.eval_screen import Progress, json_with_value, pair_table, stream_table, tell_bound
+from semcache.cli.options import Config, Data, settings_from
+from semcache.cli.screen import wide_console
+from semcache.errors import SemcacheError
+from semcache.evaluate import plot as plotting
+from semcache.evaluate.baselines.named import KNOWN, baseline
+from semcache.evaluate.bounds import Bound, broken, pair_bounds, stream_bounds
+from semcache.evaluate.domains import policies_at, tenant_of
+from semcache.evaluate.runs import Findings, Order, evaluate_pairs, evaluate_streams
+
+app = typer.Typer(
+    help="Measure on labelled questions what the cache serves rightly and wrongly.", no_args_is_help=True
+)
+
+Files = Annotated[list[Path], typer.Argument(help="Files with one JSON object a line.")]
+Policy = Annotated[
+    Path | None, typer.Option(help="Policy file, or a directory of them. [default: the built-in policy]")
+]
+Tenant = Annotated[str, typer.Option(help="Whose policy, where there are several.")]
+Seed = Annotated[int, typer.Option(help="Of samples, of a stream's order, and of chance in baselines.")]
+Baselines = Annotated[
+    list[str] | None,
+    typer.Option("--baseline", help=f"Another cache's rule beside ours: {KNOWN}. Repeatable."),
+]
+JsonFile = Annotated[
+    str | None, typer.Option("--json", help="Write the records here as JSON; - (or nothing) is stdout.")
+]
+Plot = Annotated[Path | None, typer.Option(help="Draw the curves into this .png or .svg file.")]
+Limit = Annotated[int, typer.Option(min=0, help="Rows a file at most, a sample by the seed. 0: all.")]
+Categories = Annotated[bool, typer.Option("--categories", help="Also by category of pair.")]
+Share = Annotated[
+    float | None, typer.Option(min=0.0, max=1.0, help="Exit with 1 when a file does not hold it.")
+]
+
+
+@app.command("pairs", cls=json_with_value())
+def pairs(
+    files: Files,
+    *,
+    policy: Policy = None,
+    tenant: Tenant = "",
+    seed: Seed = 0,
+    baselines: Baselines = None,
+    json_file: JsonFile = None,
+    plot: Plot = None,
+    limit: Limit = 0,
+    categories: Categories = False,
+    max_trap_rate: Share = None,
+    min_good_rate: Share = None,
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Pairs of questions (a, b, same): the answer to a is stored, b is asked."""
+    order = _order(files, policy, tenant, baselines, seed, limit, plot, json_file)
+    bounds = pair_bounds(max_trap_rate, min_good_rate)
+    _run_pairs("pairs", order, data, config, plot, json_file, bounds, categories=categories)
+
+
+@app.command("chats", cls=json_with_value())
+def chats(
+    files: Files,
+    *,
+    policy: Policy = None,
+    tenant: Tenant = "",
+    seed: Seed = 0,
+    baselines: Baselines = None,
+    json_file: JsonFile = None,
+    plot: Plot = None,
+    limit: Limit = 0,
+    categories: Categories = False,
+    max_trap_rate: Share = None,
+    min_good_rate: Share = None,
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Pairs of conversations (turns_a, turns_b, same), system prompts and history as they are."""
+    order = _order(files, policy, tenant, baselines, seed, limit, plot, json_file)
+    bounds = pair_bounds(max_trap_rate, min_good_rate)
+    _run_pairs("chats", order, data, config, plot, json_file, bounds, categories=categories)
+
+
+@app.command("stream", cls=json_with_value())
+def stream(
+    files: Files,
+    *,
+    policy: Policy = None,
+    tenant: Tenant = "",
+    seed: Seed = 0,
+    baselines: Baselines = None,
+    json_file: JsonFile = None,
+    plot: Plot = None,
+    limit: Limit = 0,
+    max_wrong_rate: Share = None,
+    min_hit_rate: Share = None,
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Questions with classes (text, cls) in random order, stored when not served; wrong: another class."""
+    order = _order(files, policy, tenant, baselines, seed, limit, plot, json_file)
+    with Progress() as progress:
+        work = evaluate_streams(settings_from(config, data=data), order, progress)
+        findings = _finished(work)
+    if json_file != "-":
+        wide_console().print(stream_table(findings.records))
+    _keep(findings, plot, json_file)
+    _hold(findings, stream_bounds(max_wrong_rate, min_hit_rate), categories=False)
+
+
+def _run_pairs(
+    what: Literal["pairs", "chats"],
+    order: Order,
+    data: Path | None,
+    config: Path | None,
+    plot: Path | None,
+    json_file: str | None,
+    bounds: Sequence[Bound],
+    *,
+    categories: bool,
+) -> None:
+    with Progress() as progress:
+        findings = _finished(evaluate_pairs(settings_from(config, data=data), order, what, progress))
+    if json_file != "-":
+        console = wide_console()
+        for table in pair_table(findings.records, categories=categories):
+            console.print(table)
+    _keep(findings, plot, json_file)
+    _hold(findings, bounds, categories=categories)
+
+
+def _order(
+    files: Sequence[Path],
+    policy: Path | None,
+    tenant: str,
+    baselines: Sequence[str] | None,
+    seed: int,
+    limit: int,
+    plot: Path | None,
+    json_file: str | None,
+) -> Order:
+    """Check everything that can be checked before anything is measured."""
+    if plot is not None:
+        plotting.check_target(plot)
+    if json_file is not None and json_file != "-" and not Path(json_file).parent.is_dir():
+        raise SemcacheError(f"{json_file}: there is no such directory")
+    snapshot = policies_at(policy)
+    return Order(
+        files=files,
+        snapshot=snapshot,
+        tenant=tenant_of(snapshot, tenant),
+        baselines=[baseline(name) for name in baselines or ()],
+        seed=seed,
+        limit=limit,
+        curves=plot is not None,
+    )
+
+
+def _finished(work: Coroutine[Any, Any, Findings]) -> Findings:
+    return asyncio.run(work)
+
+
+def _keep(findings: Findings, plot: Path | None, json_file: str | None) -> None:
+    """Write what was asked for in files."""
+    if plot is not None:
+        plotting.draw(plot, findings.panels)
+    if json_file is None:
+        return
+    text = orjson.dumps(findings.records, option=orjson.OPT_INDENT_2).decode()
+    if json_file == "-":
+        typer.echo(text)
+        return
+    try:
+        Path(json_file).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SemcacheError(f"{json_file}: cannot be written: {error.strerror}") from None
+
+
+def _hold(findings: Findings, bounds: Sequence[Bound], *, categories: bool) -> None:
+    """End with 1 when a bound is not held, and say which."""
+    told = broken(findings.records, bounds, by_category=categories)
+    for line in told:
+        tell_bound(line)
+    if told:
+        raise typer.Exit(1)

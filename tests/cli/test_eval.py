@@ -1,0 +1,167 @@
+"""`semcache eval` as it is typed: files in, tables and JSON out, mistakes told, bounds kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from semcache.cli.commands import app
+from semcache.cli.eval_screen import with_value
+from semcache.errors import SemcacheError
+from tests.e2e.running import models_folder
+
+PAIRS = [
+    {
+        "a": "How do I reset my password?",
+        "b": "How can I reset my password?",
+        "same": True,
+        "category": "wording",
+    },
+    {
+        "a": "How do I reset my password?",
+        "b": " How do I  reset my password?\n",
+        "same": True,
+        "category": "blanks",
+    },
+    {"a": "How long is a 5 km run?", "b": "How long is an 8 km run?", "same": False, "category": "number"},
+    {"a": "怎么修改收货地址？", "b": "如何修改收货地址？", "same": True},
+    {
+        "a": "How do I boil an egg?",
+        "b": "Who painted the chapel's ceiling?",
+        "same": False,
+        "domain": "cooking",
+    },
+]
+CHATS = [
+    {
+        "turns_a": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": PAIRS[0]["a"]}],
+        "turns_b": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": PAIRS[0]["b"]}],
+        "same": True,
+    },
+]
+QUESTIONS = [
+    {"text": "How do I reset my password?", "cls": "password"},
+    {"text": "How can I reset my password?", "cls": "password"},
+    {"text": "Where is my parcel?", "cls": "parcel"},
+]
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEMCACHE_CONFIG", "")
+    monkeypatch.delenv("SEMCACHE_CONFIG")
+    write(tmp_path / "pairs.jsonl", PAIRS)
+    return tmp_path
+
+
+def problem(*arguments: str) -> str:
+    error = CliRunner().invoke(app, ["eval", *arguments]).exception
+    assert isinstance(error, SemcacheError), error
+    return str(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("pairs", "missing.jsonl"), "missing.jsonl: cannot be read: No such file"),
+        (("stream", "pairs.jsonl"), "pairs.jsonl:1: has no 'text'"),
+        (("chats", "pairs.jsonl"), "pairs.jsonl:1: has no 'turns_a'"),
+        (("pairs", "pairs.jsonl", "--baseline", "faiss"), "there is no baseline 'faiss'; there are: static"),
+        (("pairs", "pairs.jsonl", "--policy", "nowhere.yaml"), "nowhere.yaml"),
+        (("pairs", "pairs.jsonl", "--tenant", "nobody"), "no file speaks for tenant nobody"),
+        (("pairs", "pairs.jsonl", "--plot", "curve.pdf"), "a plot ends in .png or .svg"),
+        (("pairs", "pairs.jsonl", "--json", "nowhere/x.json"), "there is no such directory"),
+        (("pairs", "pairs.jsonl", "--data", "nowhere"), "semcache models fetch"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_mistakes_are_told_before_anything_is_measured(arguments: tuple[str, ...], words: str) -> None:
+    told = problem(*arguments)
+    assert words in told
+    assert "password" not in told
+
+
+def test_wrong_usage_ends_with_2(here: Path) -> None:
+    for arguments in (
+        ["pairs"],
+        ["pairs", "pairs.jsonl", "--max-trap-rate", "2"],
+        ["pairs", "pairs.jsonl", "--limit", "-1"],
+    ):
+        assert CliRunner().invoke(app, ["eval", *arguments]).exit_code == 2
+    assert (here / "pairs.jsonl").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["a.jsonl", "--json"], ["a.jsonl", "--json", "-"]),
+        (["--json", "--seed", "1"], ["--json", "-", "--seed", "1"]),
+        (["--json", "a.jsonl"], ["--json", "-", "a.jsonl"]),
+        (["--json", "-", "a.jsonl"], ["--json", "-", "a.jsonl"]),
+        (["--json", "out.json"], ["--json", "out.json"]),
+        (["a.jsonl"], ["a.jsonl"]),
+    ],
+)
+def test_json_alone_means_stdout(given: list[str], meant: list[str]) -> None:
+    assert with_value(given) == meant
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "semcache", "eval", *arguments, "--data", str(models_folder().parent)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_pairs_with_the_real_encoders(here: Path) -> None:
+    write(here / "more.jsonl", PAIRS[:1])
+    ended = run(
+        here, "pairs", "pairs.jsonl", "more.jsonl", "--baseline", "gptcache", "--json", "-", "--plot", "curve.svg",
+        "--categories", "--max-trap-rate", "0", "--min-good-rate", "0.99",
+    )  # fmt: skip
+    records = json.loads(ended.stdout)
+    ours = {(r["file"], r["category"]): r for r in records if r["judge"] == "semcache"}
+    assert list(ours) == [
+        ("pairs.jsonl", ""), ("pairs.jsonl", "blanks"), ("pairs.jsonl", "number"), ("pairs.jsonl", "wording"),
+        ("more.jsonl", ""), ("more.jsonl", "wording"),
+    ]  # fmt: skip
+    whole = ours["pairs.jsonl", ""]
+    assert (whole["n_same"], whole["n_trap"], whole["served_trap"]) == (3, 2, 0)
+    assert ours["pairs.jsonl", "blanks"]["exact_same"] == ours["pairs.jsonl", "blanks"]["served_same"] == 1
+    assert ours["more.jsonl", ""]["served_same"] == 1
+    assert 0 < whole["decision_ms"]["p50"] <= whole["decision_ms"]["p99"]
+    peers = [r for r in records if r["judge"] == "gptcache" and not r["category"]]
+    assert [(r["served_same"], r["served_trap"]) for r in peers] == [(3, 1), (1, 0)]
+    assert (here / "curve.svg").read_bytes().startswith(b"<?xml")
+    told = [line for line in ended.stderr.splitlines() if line.startswith("not held: ")]
+    assert bool(told) == (ended.returncode == 1)
+    assert all("pairs.jsonl" in line for line in told)
+
+
+def test_streams_and_chats_with_the_real_encoders(here: Path) -> None:
+    write(here / "questions.jsonl", QUESTIONS)
+    write(here / "chats.jsonl", CHATS)
+    ended = run(here, "stream", "questions.jsonl", "--seed", "3", "--json", "out.json", "--min-hit-rate", "1")
+    assert ended.returncode == 1, ended.stderr
+    assert "not held: questions.jsonl: hits 33.33% (1 of 3) < 100.00%" in ended.stderr
+    (record,) = json.loads((here / "out.json").read_text())
+    assert (record["n"], record["hits"], record["wrong"], record["seed"]) == (3, 1, 0, 3)
+    assert record["curve"][-1] == [3, 1, 0]
+    assert "questions.jsonl" in ended.stdout
+    ended = run(here, "chats", "chats.jsonl", "--json")
+    assert ended.returncode == 0, ended.stderr
+    (record,) = json.loads(ended.stdout)
+    assert (record["file"], record["n_same"], record["served_same"]) == ("chats.jsonl", 1, 1)
