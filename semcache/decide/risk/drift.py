@@ -1,0 +1,91 @@
+"""A sequential alarm on bucket counts: has the risk risen above the budget since some moment? Pure.
+
+For each bet that the risk is a multiple of the budget, the wealth since its best starting
+bucket (CUSUM, Page 1954) is at most the sum over all starting buckets, a Shiryaev-Roberts e-detector:
+while the risk is within the budget that sum grows by 1 a bucket in the mean, so its mean time to reach A is at
+least A buckets (Shin, Ramdas and Rinaldo 2023). Knows no policy beyond the budget.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semcache.decide.risk.bound import Noise, bets_above
+from semcache.decide.risk.grid import BINS
+
+Floats = NDArray[np.float64]
+WATCHED: tuple[int, ...] = (29, 26, 23, 20, 17, 13, 8, 0)
+"""Bins whose hits from there up are watched, strict to loose."""
+
+
+class Alarms(NamedTuple):
+    """What was found, a value for each watched bin.
+
+    `last`: int [watched], index of the last bucket in alarm, -1 for none. `onset`: int
+    [watched], first bucket of the stretch that gave this alarm, -1 for none.
+    """
+
+    last: NDArray[np.int64]
+    onset: NDArray[np.int64]
+
+    def kept_from(self) -> NDArray[np.int64]:
+        """Give for each cut (int64 [BINS]) the first bucket that still counts.
+
+        An alarm concerns its cut and all looser ones, whose hits contain these. What was counted since
+        the onset stays: the bad stretch must be outweighed before anything reopens.
+        """
+        first = np.zeros(BINS, np.int64)
+        for watched, onset in zip(WATCHED, self.onset, strict=True):
+            first[: watched + 1] = np.maximum(first[: watched + 1], onset)
+        return first
+
+
+def alarms(budget: float, noise: Noise, run_length: float, n: Floats, wrong: Floats) -> Alarms:
+    """Look through the buckets for alarms.
+
+    Args:
+        budget: Risk up to which all is well.
+        noise: Of the labels.
+        run_length: Mean number of buckets between false alarms, at least, over all watched cuts together.
+        n: float64 [buckets, BINS], sampled labels of the hits from each bin up, unweighted.
+        wrong: Those that say wrong.
+    """
+    bets = bets_above(budget, noise)
+    watched = np.array(WATCHED)
+    total, bad = n[:, watched, None], wrong[:, watched, None]
+    step = bad * np.log(bets.sampled) - total * np.log1p(noise.observed(budget) * (bets.sampled - 1.0))
+    path = np.cumsum(step, axis=0)
+    before = path - step
+    height = path - np.minimum.accumulate(before, axis=0) + bets.stakes
+    found = height.max(axis=2) >= log(run_length * len(WATCHED))
+    if not found.any():
+        none = np.full(len(WATCHED), -1, np.int64)
+        return Alarms(none, none)
+    return _located(found, height, before)
+
+
+def _located(found: NDArray[np.bool_], height: Floats, before: Floats) -> Alarms:
+    last = np.full(len(WATCHED), -1, np.int64)
+    onset = last.copy()
+    for which in np.flatnonzero(found.any(axis=0)):
+        end = int(np.flatnonzero(found[:, which])[-1])
+        bet = int(height[end, which].argmax())
+        last[which], onset[which] = end, int(before[: end + 1, which, bet].argmin())
+    return Alarms(last, onset)
+
+
+def expected_delay(budget: float, noise: Noise, run_length: float, rate: float) -> float:
+    """Give about how many labels pass between a change to `rate` and the alarm; infinity within the budget.
+
+    First order (Lorden 1971): the height to climb over the mean growth of the best bet.
+    """
+    bets = bets_above(budget, noise)
+    seen, claimed = noise.observed(rate), noise.observed(budget)
+    growth = seen * np.log(bets.sampled) - np.log1p(claimed * (bets.sampled - 1.0))
+    best = float(growth.max())
+    height = log(run_length * len(WATCHED)) - float(bets.stakes[0])
+    return height / best if rate > budget and best > 0.0 else float("inf")
