@@ -1,0 +1,137 @@
+"""Draws meanings and styles, makes pairs of them, and keeps both labels alike in the size of the change."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from scripts.verifier.synth.good import GoodEdits
+from scripts.verifier.synth.model import Meaning, Schema, Style
+from scripts.verifier.synth.traps import TrapEdits
+
+
+class Renderer(Protocol):
+    """Puts a meaning into words."""
+
+    def text(self, meaning: Meaning, style: Style) -> str:
+        """The question."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two questions and whether one answer serves both."""
+
+    a: str
+    b: str
+    same: bool
+    kind: str
+    edits: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class PairMaker:
+    """Makes pairs of one language."""
+
+    schemas: list[tuple[Schema, float]]
+    renderer: Renderer
+    good: GoodEdits
+    traps: TrapEdits
+    overlap: Callable[[str, str], int]
+    _seen: Counter[tuple[int, bool]] = field(default_factory=Counter)
+
+    def pairs(self, rng: random.Random, count: int) -> Iterator[Pair]:
+        """As many pairs as asked for, half of them same, the labels alike in overlap of words."""
+        made = 0
+        known: set[tuple[str, str]] = set()
+        while made < count:
+            same = made % 2 == 0
+            pair = self._balanced(rng, same=same)
+            if pair is None or (pair.a, pair.b) in known:
+                continue
+            known.add((pair.a, pair.b))
+            made += 1
+            yield pair
+
+    def _balanced(self, rng: random.Random, *, same: bool) -> Pair | None:
+        """A pair whose overlap class is not already fuller under its label than under the other."""
+        pair = None
+        for _ in range(12):
+            pair = self._pair(rng, same=same)
+            if pair is None:
+                continue
+            bin_ = self.overlap(pair.a, pair.b)
+            if self._seen[bin_, same] <= self._seen[bin_, not same] + 5:
+                self._seen[bin_, same] += 1
+                return pair
+        if pair is not None:
+            self._seen[self.overlap(pair.a, pair.b), same] += 1
+        return pair
+
+    def _pair(self, rng: random.Random, *, same: bool) -> Pair | None:
+        meaning = self._meaning(rng)
+        style = self._style(meaning, rng)
+        other, kind, edits = meaning, "same", []
+        if not same:
+            trapped = self.traps.apply(meaning, rng)
+            if trapped is None:
+                return None
+            other, kind = trapped
+            edits = [kind]
+        new = self._fitted(style, other)
+        for _ in range(rng.choices((1, 2, 3, 4), (30, 34, 22, 14))[0] - (0 if same else 1)):
+            new, name = self.good.apply(other, new, rng)
+            edits.append(name)
+        a, b = self.renderer.text(meaning, style), self.renderer.text(other, new)
+        if _plain(a) == _plain(b) and (a == b or not same):
+            return None
+        if kind == "person" and other.person and other.person[0] not in b.lower():
+            return None
+        if rng.random() < 0.5:
+            a, b = b, a
+        return Pair(a, b, same, kind, tuple(edits))
+
+    @staticmethod
+    def _fitted(style: Style, meaning: Meaning) -> Style:
+        """The style, for a meaning of a class with fewer templates perhaps."""
+        count = len(meaning.schema.classes[meaning.kind])
+        if style.template < count:
+            return style
+        return Style(
+            style.template % count, style.wording, style.words, style.front, style.sentence, style.mirrored,
+            style.backwards, style.quantities, style.surface,
+        )  # fmt: skip
+
+    def _meaning(self, rng: random.Random) -> Meaning:
+        schema = rng.choices([s for s, _ in self.schemas], [w for _, w in self.schemas])[0]
+        fill = rng.randrange(len(schema.fills))
+        columns = dict(zip(schema.slots, schema.fills[fill], strict=True))
+        modifiers = columns.pop("M", ())
+        count = min(rng.choices((0, 1, 2), (35, 50, 15))[0], len(modifiers))
+        values = tuple((slot, rng.choice(column)) for slot, column in columns.items())
+        kinds = list(schema.classes)
+        weights = [_first_weight(len(kinds)) if i == 0 else 3 if i < 6 else 1 for i in range(len(kinds))]
+        return Meaning(
+            schema, rng.choices(kinds, weights)[0], fill, values, tuple(rng.sample(modifiers, count))
+        )
+
+    def _style(self, meaning: Meaning, rng: random.Random) -> Style:
+        count = len(meaning.schema.classes[meaning.kind])
+        style = Style(template=rng.randrange(count))
+        if rng.random() < 0.25:
+            style = Style(template=style.template, surface=(("nopunct", 0), ("lower", 0)))
+        for _ in range(rng.choices((0, 1, 2), (60, 30, 10))[0]):
+            style, _name = self.good.apply(meaning, style, rng)
+        return style
+
+
+def _first_weight(count: int) -> int:
+    """The first class is the question that people ask most; it gets a fair share in large schemas too."""
+    return 14 if count > 15 else 5
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
