@@ -37,6 +37,7 @@ _COUNTERS = {
     "decode_rows": ("decode_rows", "Rows of forward passes that made answer tokens; by steps: mean batch."),
     "preemptions": ("preemptions", "Requests set back for want of memory."),
     "failures": ("failures", "Requests that failed inside the engine."),
+    "recoveries": ("recoveries", "Faults inside the engine after which all prefixes were dropped."),
 }
 _GAUGES = {
     "capacity": ("capacity_tokens", "Tokens that the pool can hold."),

@@ -57,6 +57,7 @@ class EngineReport:
 
     `prompt`, `cached`: of requests of users, background work apart. `recomputed`: tokens computed
     again after a preemption (never counted as cached). `evictions`: (reason, tokens).
+    `recoveries`: how often all prefixes were dropped after a fault inside the engine.
     `free + tree + running == capacity` always.
     """
 
@@ -80,6 +81,7 @@ class EngineReport:
     decode_rows: int
     preemptions: int
     failures: int
+    recoveries: int
     active: int
     queued: int
     evictions: tuple[tuple[str, int], ...]

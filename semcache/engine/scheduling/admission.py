@@ -47,6 +47,7 @@ class Admission:
         self._context = context
         self._blocked: tuple[Job, int] | None = None
         self._number = 0
+        self._beginning: tuple[WaitingQueue, Job] | None = None
 
     def admit(self) -> None:
         """Start what may start now; background work makes way before a user's request begins."""
@@ -56,6 +57,13 @@ class Admission:
             pass
         if not self._roster.running:
             self._start_one(self._background)
+
+    def abandon(self, error: EngineError) -> None:
+        """Fail the request that was about to begin when a fault came; else it would bring the fault again."""
+        if self._beginning is not None:
+            queue, job = self._beginning
+            queue.remove(job)
+            self._roster.refuse(job, error)
 
     def _stop_background(self) -> None:
         for sequence in list(self._roster.running):
@@ -81,6 +89,13 @@ class Admission:
         running = self._roster.choices
         if running and running + job.request.choices > self._active:
             return False
+        self._beginning = queue, job
+        has_begun = self._begin(queue, job)
+        self._beginning = None
+        return has_begun
+
+    def _begin(self, queue: WaitingQueue, job: Job) -> bool:
+        """Look a request up and let it run; False when there is no room for it yet."""
         refusal = self._refusal(job)
         if refusal:
             if queue.take(job):

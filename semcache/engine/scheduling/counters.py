@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Counters:
-    """Mutable; belongs to the engine's thread. The words are those of `report.EngineReport`."""
+    """Mutable; belongs to the engine's thread. The words are those of `report.EngineReport`.
+
+    `high_water` and `evictions` (by reason) are those of books that are closed (see `books`).
+    """
 
     prompt: int = 0
     cached: int = 0
@@ -20,3 +23,6 @@ class Counters:
     decode_rows: int = 0
     preemptions: int = 0
     failures: int = 0
+    recoveries: int = 0
+    high_water: int = 0
+    evictions: dict[str, int] = field(default_factory=dict)

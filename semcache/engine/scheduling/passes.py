@@ -27,11 +27,11 @@ class Outcome:
 
 
 class Passes:
-    """Runs entries and counts the passes."""
+    """Runs entries and counts the passes, from `count` on."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, count: int = 0) -> None:
         self._network = network
-        self.count = 0
+        self.count = count
 
     def run(self, entries: list[Entry]) -> list[Outcome]:
         """Run entries together; after a fault each alone, so that only the guilty one fails."""

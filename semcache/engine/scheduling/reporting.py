@@ -27,6 +27,9 @@ def report(
 ) -> EngineReport:
     """Give counters and present sizes; `active` choices run, `queued` requests wait."""
     held = tree.counts()
+    evictions = dict(counters.evictions)
+    for reason, tokens in held.evictions:
+        evictions[reason] = evictions.get(reason, 0) + tokens
     return EngineReport(
         capacity=allocator.capacity,
         free=allocator.free,
@@ -34,7 +37,7 @@ def report(
         running=allocator.used - held.tokens,
         pinned=held.pinned,
         nodes=held.nodes,
-        high_water=allocator.high_water,
+        high_water=max(allocator.high_water, counters.high_water),
         bytes_per_token=network.bytes_per_slot,
         host_tokens=host_tokens,
         prompt=counters.prompt,
@@ -48,9 +51,10 @@ def report(
         decode_rows=counters.decode_rows,
         preemptions=counters.preemptions,
         failures=counters.failures,
+        recoveries=counters.recoveries,
         active=active,
         queued=queued,
-        evictions=held.evictions,
+        evictions=tuple(sorted(evictions.items())),
         tenants=tuple(
             replace(share, tenant=short_name(Owner(share.tenant, b""))) for share in shares.report(tree.held)
         ),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from semcache.engine.generation import Failed
 from semcache.engine.scheduling.counters import Counters
 from semcache.engine.scheduling.generation import Generation
+from semcache.engine.scheduling.job import Job
 from semcache.engine.scheduling.pool import Pool
 from semcache.engine.scheduling.sequence import Sequence
 from semcache.errors import EngineError
@@ -88,9 +89,23 @@ class Roster:
     def fail(self, generation: Generation, error: EngineError, *, dirty: bool = False) -> None:
         """End a request with an error; `dirty` slots may hold anything and are cleared."""
         if not generation.is_over:
-            self._counters.failures += 1
-            generation.job.send([Failed(error)])
+            self.refuse(generation.job, error)
             self.drop(generation, dirty=dirty)
+
+    def abandon(self, error: EngineError) -> None:
+        """End all requests with an error and forget them; what they hold is left as it is."""
+        for generation in self.generations:
+            generation.is_over = True
+            self.refuse(generation.job, error)
+        self._generations.clear()
+        self.running.clear()
+        self.resuming.clear()
+        self.users = self.choices = 0
+
+    def refuse(self, job: Job, error: EngineError) -> None:
+        """Tell an owner that its request failed; for one that holds nothing, or whose slots nobody takes back."""
+        self._counters.failures += 1
+        job.send([Failed(error)])
 
     def drop(self, generation: Generation, *, dirty: bool = False) -> None:
         """End a request without a word; all its slots are free at once."""

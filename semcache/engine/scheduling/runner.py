@@ -5,10 +5,10 @@ The only part of this room that knows threads. Others' questions are answered be
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,21 +16,19 @@ from concurrent.futures import TimeoutError as LateError
 from typing import TypeVar
 
 from semcache.engine.generation import Failed, GenerationRequest, RunnerStats, Sink
-from semcache.engine.memory.allocator import RunAllocator
-from semcache.engine.memory.host import HostTier
-from semcache.engine.prefix.eviction import HybridPolicy
+from semcache.engine.memory.allocator import SlotError
+from semcache.engine.prefix.faults import TreeError
 from semcache.engine.prefix.shares import Shares
-from semcache.engine.prefix.tree import PrefixTree
 from semcache.engine.report import EngineReport, TopPrefix, TreeNode
+from semcache.engine.runs import Run
+from semcache.engine.scheduling.books import Books, Site, open_books
+from semcache.engine.scheduling.counters import Counters
 from semcache.engine.scheduling.job import Job
 from semcache.engine.scheduling.planning import Limits
 from semcache.engine.scheduling.pool import Keeping
 from semcache.engine.scheduling.ports import Model
 from semcache.engine.scheduling.queue import WaitingQueue
 from semcache.engine.scheduling.reporting import report, top_prefixes
-from semcache.engine.scheduling.scheduler import Parts, Scheduler
-from semcache.engine.scheduling.slots import Slots
-from semcache.engine.scheduling.tier import SecondTier
 from semcache.errors import EngineError
 
 _log = logging.getLogger(__name__)
@@ -44,12 +42,15 @@ ASK_SECONDS = 10.0
 class PagedRunner:
     """`generation.Runner` on a pool of KV slots and a prefix tree.
 
+    A fault inside the engine that nobody foresaw fails the requests that run and costs all
+    prefixes, but not the engine: it begins again with new books, and with those who wait.
+
     Args:
         model: What was loaded; its network's pool belongs to this runner from now on.
         limits: How much a step may take on.
         keeping: Which prefixes are kept, and for whom.
         max_queue: How many requests may wait; as many background ones may wait beside them.
-        checks: Compare all books whenever the engine falls idle; an error ends the engine.
+        checks: Compare all books whenever the engine falls idle; an error ends the engine (for tests).
     """
 
     def __init__(
@@ -67,26 +68,10 @@ class PagedRunner:
         self._users = WaitingQueue(max_queue)
         self._background = WaitingQueue(max_queue)
         self._model = model
-        capacity = model.network.slots
-        policy = HybridPolicy(capacity, keeping.rules, keeping.shares)
-        self._shares = keeping.shares or Shares(capacity)
-        self._tree = PrefixTree(capacity, policy.order, policy, (("model", model.fingerprint),))
-        self._allocator = RunAllocator(capacity)
-        self._tier: SecondTier | None = None
-        if keeping.host_bytes:
-            self._tier = SecondTier(HostTier(keeping.host_bytes), model.network)
-        self._slots = Slots(self._allocator, self._tree, keeping.shares, clock, self._tier)
-        parts = Parts(
-            model=model,
-            slots=self._slots,
-            tree=self._tree,
-            users=self._users,
-            background=self._background,
-            warm=lambda node: policy.warm(node, clock() + keeping.warm_seconds),
-            tier=self._tier,
-            clock=clock,
-        )
-        self._scheduler = Scheduler(parts, limits)
+        self._shares = keeping.shares or Shares(model.network.slots)
+        self._counters = Counters()
+        self._site = Site(model, limits, keeping, self._users, self._background, self._counters, clock)
+        self._books = open_books(self._site)
         self._questions: deque[Callable[[EngineError | None], None]] = deque()
         self._wake = threading.Event()
         self._closing = False
@@ -112,8 +97,7 @@ class PagedRunner:
 
     def stats(self) -> RunnerStats:
         """Give present figures; costs nothing."""
-        scheduler = self._scheduler
-        return RunnerStats(scheduler.choices, len(self._users), scheduler.counters.generated)
+        return RunnerStats(self._books.scheduler.choices, len(self._users), self._counters.generated)
 
     @property
     def is_alive(self) -> bool:
@@ -140,7 +124,7 @@ class PagedRunner:
         Raises:
             EngineError: the engine is closed, or too busy to answer in time.
         """
-        return self._ask(lambda: self._tree.snapshot(self._clock(), limit))
+        return self._ask(lambda books: books.tree.snapshot(self._clock(), limit))
 
     def top_prefixes(self, count: int) -> tuple[TopPrefix, ...]:
         """Give the `count` prefixes most worth keeping, best first.
@@ -148,7 +132,7 @@ class PagedRunner:
         Raises:
             EngineError: the engine is closed, or too busy to answer in time.
         """
-        return self._ask(lambda: top_prefixes(self._tree, count, self._clock()))
+        return self._ask(lambda books: top_prefixes(books.tree, count, self._clock()))
 
     def clear(self) -> int:
         """Forget every computed prefix that nobody holds; gives the number of tokens.
@@ -156,7 +140,7 @@ class PagedRunner:
         Raises:
             EngineError: the engine is closed, or too busy to answer in time.
         """
-        return self._ask(self._slots.evict_all)
+        return self._ask(lambda books: books.slots.evict_all())
 
     def check_integrity(self) -> None:
         """Compare all books between two passes.
@@ -164,22 +148,22 @@ class PagedRunner:
         Raises:
             EngineError: they disagree; or the engine is closed, or too busy to answer in time.
         """
-        self._ask(self._scheduler.check_integrity)
+        self._ask(lambda books: books.scheduler.check_integrity())
 
-    def _report(self) -> EngineReport:
+    def _report(self, books: Books) -> EngineReport:
         stats = self.stats()
         return report(
             self._model.network,
-            self._allocator,
-            self._tree,
+            books.allocator,
+            books.tree,
             self._shares,
-            self._scheduler.counters,
+            self._counters,
             active=stats.active,
             queued=stats.queued,
-            host_tokens=0 if self._tier is None else self._tier.tokens,
+            host_tokens=0 if books.tier is None else books.tier.tokens,
         )
 
-    def _ask(self, question: Callable[[], T]) -> T:
+    def _ask(self, question: Callable[[Books], T]) -> T:
         """Have the engine's thread answer a question."""
         answer: Future[T] = Future()
 
@@ -187,9 +171,14 @@ class PagedRunner:
             try:
                 if refusal is not None:
                     raise refusal
-                answer.set_result(question())
+                answer.set_result(question(self._books))
             except EngineError as error:
                 answer.set_exception(error)
+                if isinstance(error, TreeError | SlotError):
+                    raise
+            except Exception:
+                answer.set_exception(EngineError("the engine cannot tell about itself now"))
+                raise
 
         self._questions.append(reply)
         self._wake.set()
@@ -202,9 +191,12 @@ class PagedRunner:
 
     def _answer(self, refusal: EngineError | None = None) -> None:
         """Answer, or refuse, all that was asked."""
-        with contextlib.suppress(IndexError):
-            while True:
-                self._questions.popleft()(refusal)
+        while True:
+            try:
+                reply = self._questions.popleft()
+            except IndexError:
+                return
+            reply(refusal)
 
     def _work(self) -> None:
         try:
@@ -213,18 +205,40 @@ class PagedRunner:
         finally:
             self._closing = True
             error = EngineError("the engine is shutting down")
-            self._scheduler.end(error)
+            self._books.scheduler.abandon(error)
             self._answer(error)
             for job in [*self._users.drain(), *self._background.drain()]:
                 job.send([Failed(error)])
 
     def _turn(self) -> None:
         """Answer questions, then do one step or sleep."""
-        self._answer()
-        if not self._scheduler.has_work:
-            if self._checks:
-                self._scheduler.check_integrity()
-            self._wake.wait()
-            self._wake.clear()
+        try:
+            self._answer()
+            if self._books.scheduler.has_work:
+                self._books.scheduler.step()
+                return
+        except Exception as error:  # noqa: BLE001 - boundary: no fault of one part may end all others
+            self._begin_again(error)
             return
-        self._scheduler.step()
+        if self._checks:
+            self._books.scheduler.check_integrity()
+        self._wake.wait()
+        self._wake.clear()
+
+    def _begin_again(self, fault: Exception) -> None:
+        """Fail what runs, and drop all prefixes: nobody knows any more which slot holds what.
+
+        The slots are cleared, since anything may be in them. Who waits is served from the new books.
+        """
+        # The fault's own words may hold anything, so only its kind and place are told.
+        *_, (frame, line) = traceback.walk_tb(fault.__traceback__)
+        place = f"{frame.f_globals.get('__name__')}:{line}"
+        _log.error(
+            "a fault inside the engine, all prefixes are dropped: %s at %s", type(fault).__name__, place
+        )
+        self._counters.recoveries += 1
+        books = self._books
+        books.scheduler.abandon(EngineError("the generation failed inside the engine"))
+        books.close(self._counters)
+        self._model.network.clear((Run(0, self._model.network.slots),))
+        self._books = open_books(self._site)

@@ -50,13 +50,13 @@ class Parts:
 class Scheduler:
     """Holds all requests that run; `step` moves each of them by one pass at most."""
 
-    def __init__(self, parts: Parts, limits: Limits) -> None:
+    def __init__(self, parts: Parts, limits: Limits, counters: Counters | None = None) -> None:
         network = parts.model.network
         exactness = network.exactness
         self._parts = parts
         self._clock = parts.clock
         self._exactness = exactness
-        self.counters = Counters()
+        self.counters = counters or Counters()
         self.pool = Pool(
             network, parts.slots, parts.tree, parts.clock, step=limits.tail, warm=parts.warm, tier=parts.tier
         )
@@ -73,7 +73,7 @@ class Scheduler:
             context=parts.model.context,
         )
         self._planner = Planner(self.pool, self._roster, limits, exactness)
-        self._passes = Passes(network)
+        self._passes = Passes(network, self.counters.steps)
         self._settler = Settler(
             parts.model,
             self.pool,
@@ -99,6 +99,8 @@ class Scheduler:
 
         Raises:
             EngineError: slots are lost or counted twice; found out after a fault nobody foresaw.
+            Exception: the tree, its order of eviction or another part contradicts itself. After
+                either, `abandon` is all that may be called.
         """
         for generation in self._roster.generations:
             if generation.job.is_cancelled:
@@ -112,10 +114,13 @@ class Scheduler:
             self._settler.is_in_doubt = False
             self.check_integrity()
 
-    def end(self, error: EngineError) -> None:
-        """Fail everything that runs; for the end of the engine, so nothing is cleaned up."""
-        for generation in self._roster.generations:
-            self._roster.fail(generation, error)
+    def abandon(self, error: EngineError) -> None:
+        """Fail all that runs, was preempted, or was just about to begin; who waits goes on waiting.
+
+        For the end of the engine or of these books: no slot is given back and no book is looked at.
+        """
+        self._roster.abandon(error)
+        self._admission.abandon(error)
 
     def check_integrity(self) -> None:
         """Compare all books.

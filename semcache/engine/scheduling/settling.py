@@ -68,7 +68,9 @@ class Settler:
             try:
                 self._settle(outcome)
             except EngineError as error:
-                self.is_in_doubt |= isinstance(error, TreeError | SlotError)
+                if isinstance(error, TreeError | SlotError):
+                    _log.error("a generation failed: %s", type(error).__name__)
+                    self.is_in_doubt = True
                 self._roster.fail(generation, error, dirty=True)
             except Exception as error:  # noqa: BLE001 - boundary: sampling and forms are fed by one request
                 _log.error("a generation failed: %s", type(error).__name__)
