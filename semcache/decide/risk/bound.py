@@ -23,8 +23,8 @@ _BELOW = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0
 _BELOW_STAKES = (6.0, 6.0, 6.0, 6.0, 6.0, 6.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 0.5, 0.5)
 _ABOVE = (1.5, 2.0, 3.0, 5.0, 8.0, 15.0)
 _CEILING = 0.99
-_COARSE = np.concatenate([[0.0], np.geomspace(1e-7, 1.0, 160)])
-_FINE = np.linspace(0.0, 1.0, 65)[1:]
+_COARSE = np.geomspace(1e-7, 1.0, 65)
+_FINE = np.linspace(0.0, 1.0, 97)[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,11 @@ class Bets:
     sampled: Floats
     human: Floats
     stakes: Floats
+
+    @property
+    def log_sampled(self) -> Floats:
+        """Give the logs of `sampled`."""
+        return np.log(self.sampled)
 
 
 @lru_cache(maxsize=256)
@@ -108,12 +113,13 @@ def stakes_after(
         float64 [..., k]; the log of the mixture is the log-sum-exp over the last axis.
     """
     claims = np.asarray(claim, np.float64)[..., None]
+    said, total = np.asarray(wrong, np.float64)[..., None], np.asarray(n, np.float64)[..., None]
     seen = bets.noise.false_alarm + claims * (1.0 - bets.noise.false_alarm - bets.noise.miss)
-    said, by_human = np.asarray(wrong, np.float64)[..., None], np.asarray(human, np.float64)[..., None]
-    total = np.asarray(n, np.float64)[..., None]
-    gained: Floats = bets.stakes + said * np.log(bets.sampled) + by_human * np.log(bets.human)
-    gained = gained - total * np.log1p(seen * (bets.sampled - 1.0))
-    return gained - by_human * np.log1p(claims * (bets.human - 1.0))
+    gained: Floats = bets.stakes + said * bets.log_sampled - total * np.log1p(seen * (bets.sampled - 1.0))
+    if np.any(human):
+        by_human = np.asarray(human, np.float64)[..., None]
+        gained = gained + by_human * (np.log(bets.human) - np.log1p(claims * (bets.human - 1.0)))
+    return gained
 
 
 def log_wealth(
@@ -146,7 +152,7 @@ def _literal(bets: Bets) -> Bets:
 
 
 def upper_bound(bets: Bets, confidence: float, n: float, wrong: float, human: float = 0.0) -> float:
-    """Give the least risk (rounded up, to 0.2 %) that the labels refute at this confidence, or 1.
+    """Give the least risk (rounded up, by at most 0.3 %) that the labels refute at this confidence, or 1.
 
     Args:
         bets: From `bets_below`.
@@ -158,17 +164,15 @@ def upper_bound(bets: Bets, confidence: float, n: float, wrong: float, human: fl
     goal = -np.log1p(-confidence)
     if bets.noise.false_alarm and log_wealth(bets, 0.0, n, wrong) >= goal:
         bets = _literal(bets)
-
-    def least(claims: Floats) -> int:
-        """Index of the first claim refuted; wealth rises with the claim."""
-        return int(np.searchsorted(log_wealth(bets, claims, n, wrong, human), goal))
-
-    at = least(_COARSE)
+    # Wealth rises with the claim, and the claims asked about never depend on the counts: so the result
+    # is monotone in the counts as well.
+    at = int(np.searchsorted(log_wealth(bets, _COARSE, n, wrong, human), goal))
     if at == _COARSE.size:
         return 1.0
-    low, high = _COARSE[at - 1], _COARSE[at]
-    within = low + (high - low) * _FINE
-    return float(within[min(least(within), within.size - 1)])
+    low = _COARSE[at - 1] if at else 0.0
+    claims = low + (_COARSE[at] - low) * _FINE
+    within = int(np.searchsorted(log_wealth(bets, claims, n, wrong, human), goal))
+    return float(claims[min(within, claims.size - 1)])
 
 
 def labels_needed(bets: Bets, confidence: float, claim: float) -> float:

@@ -32,6 +32,11 @@ class Alarms(NamedTuple):
     last: NDArray[np.int64]
     onset: NDArray[np.int64]
 
+    @property
+    def any(self) -> bool:
+        """True when there was an alarm at any watched bin."""
+        return bool((self.last >= 0).any())
+
     def kept_from(self) -> NDArray[np.int64]:
         """Give for each cut (int64 [BINS]) the first bucket that still counts.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,10 @@ from semcache.decide.risk.bound import (
     refuting,
     upper_bound,
 )
+from semcache.decide.risk.counting import Counts, ageing, counted, estimates, from_bin_up, since, until
 from semcache.decide.risk.drift import WATCHED, Alarms, alarms
 from semcache.decide.risk.evidence import Evidence
-from semcache.decide.risk.grid import BINS, BUCKET_SECONDS, EDGES, bucket_of
+from semcache.decide.risk.grid import BINS, EDGES, bucket_of
 from semcache.decide.risk.operating import Start, least_proven, level, starts
 from semcache.decide.risk.prior import Prior, faded
 from semcache.decide.risk.rules import RiskRules, UntilProven
@@ -74,14 +74,6 @@ class Standing:
     by_prior: bool = False
 
 
-class _Counts(NamedTuple):
-    """Weighted counts of the hits from each bin up, float64 [BINS]."""
-
-    n: Floats
-    wrong: Floats
-    human: Floats
-
-
 def stand(
     evidence: Evidence, rules: RiskRules, prior: Prior | None, now: float, before: Standing | None = None
 ) -> Standing:
@@ -94,16 +86,15 @@ def stand(
         now: Unix time in seconds.
         before: The standing so far, if known: a cut that is in use is kept up to the full budget.
     """
-    window = _from_bin_up(evidence.window(bucket_of(now), rules.buckets))
+    window = from_bin_up(evidence.window(bucket_of(now), rules.buckets))
     found = alarms(rules.budget, rules.noise, rules.run_length, window[0], window[1])
-    weight = _weights(rules)
-    everything = _counted(window, rules, weight)
-    counts = everything
-    if found.last.max() >= 0:
-        counts = _counted(window, rules, weight[:, None] * (_index(weight) >= found.kept_from()))
+    weight = ageing(rules.half_life, rules.buckets)
+    everything = counts = counted(window, weight, rules.feedback_weight)
+    if found.any:
+        counts = counted(window, since(weight, found.kept_from()), rules.feedback_weight)
     claims = _claims(rules, before)
     proven = _proven(_wealth(rules, claims, counts), rules)
-    alarmed = found.last.max() >= 0 and _broken(window, rules, weight, found, proven)
+    alarmed = found.any and _broken(window, rules, found, proven)
     if proven is not None:
         return _told(State.ALARMED if alarmed else State.OPEN, proven, proven, counts, rules)
     best = _best(everything, rules)
@@ -134,38 +125,6 @@ def audit_share(standing: Standing, rules: RiskRules) -> float:
     return rules.audit_proven + (rules.audit_thin - rules.audit_proven) * min(1.0, max(0.0, used))
 
 
-def _from_bin_up(counts: Floats) -> Floats:
-    return counts[..., ::-1].cumsum(axis=-1)[..., ::-1]
-
-
-def _weights(rules: RiskRules) -> Floats:
-    """Weight of a label by its bucket, oldest first."""
-    ages = np.arange(rules.buckets - 1, -1, -1) * float(BUCKET_SECONDS)
-    weights: Floats = np.exp2(-ages / rules.half_life)
-    return weights
-
-
-def _index(weight: Floats) -> NDArray[np.int64]:
-    return np.arange(weight.size)[:, None]
-
-
-def _counted(window: Floats, rules: RiskRules, weight: Floats) -> _Counts:
-    """Weigh and sum the buckets, and put humans' labels beside the sampled ones.
-
-    Complaints come from all hits while labels come from a sample of them: without the factor
-    labels / hits the complaints of ten thousand hits would stand against two hundred labels.
-
-    Args:
-        window: float64 [5, buckets, BINS], see `Evidence.window`, from each bin up.
-        rules: The policy's.
-        weight: float64 [buckets] or [buckets, BINS].
-    """
-    kept = np.tensordot(weight, window, (0, 1)) if weight.ndim == 1 else (window * weight).sum(axis=1)
-    n, wrong, verdicts, complaints, seen = kept
-    share = np.where(seen > 0.0, np.minimum(1.0, n / np.maximum(seen, 1e-9)), 1.0)
-    return _Counts(n, wrong, verdicts + rules.feedback_weight * share * complaints)
-
-
 def _claims(rules: RiskRules, before: Standing | None) -> Floats:
     """Risk that must be refuted at each cut: a little less than the budget where it isn't open yet."""
     claims = np.full(BINS, rules.budget * (1.0 - rules.margin))
@@ -174,7 +133,7 @@ def _claims(rules: RiskRules, before: Standing | None) -> Floats:
     return claims
 
 
-def _wealth(rules: RiskRules, claims: Floats, counts: _Counts) -> Floats:
+def _wealth(rules: RiskRules, claims: Floats, counts: Counts) -> Floats:
     return refuting(bets_below(rules.budget, rules.noise), rules.confidence, claims, *counts)
 
 
@@ -182,13 +141,14 @@ def _proven(wealth: Floats, rules: RiskRules) -> Start | None:
     return least_proven(wealth, rules.confidence, starts(rules.budget))
 
 
-def _broken(window: Floats, rules: RiskRules, weight: Floats, found: Alarms, proven: Start | None) -> bool:
-    """True when an alarm took away a cut that the buckets before it had proven."""
+def _broken(window: Floats, rules: RiskRules, found: Alarms, proven: Start | None) -> bool:
+    """True when an alarm took away a cut that the buckets before its onset had proven."""
     which = int(np.flatnonzero(found.last >= 0)[0])
     if proven is not None and proven.bin <= WATCHED[which]:
         return False
-    earlier = weight * (_index(weight)[:, 0] < found.onset[which])
-    once = _proven(_wealth(rules, np.full(BINS, rules.budget), _counted(window, rules, earlier)), rules)
+    weight = until(ageing(rules.half_life, rules.buckets), int(found.onset[which]))
+    counts = counted(window, weight, rules.feedback_weight)
+    once = _proven(_wealth(rules, np.full(BINS, rules.budget), counts), rules)
     return once is not None and once.bin <= WATCHED[which]
 
 
@@ -201,39 +161,32 @@ def _needed(rules: RiskRules) -> float:
     )
 
 
-def _estimates(counts: _Counts, rules: RiskRules) -> Floats:
-    """Share of wrong labels by cut, corrected for noise (Rogan and Gladen 1978)."""
-    trust = 1.0 - rules.noise.false_alarm - rules.noise.miss
-    clean = np.clip((counts.wrong / np.maximum(counts.n, 1e-9) - rules.noise.false_alarm) / trust, 0.0, 1.0)
-    return np.clip(clean + counts.human / np.maximum(counts.n + counts.human, 1e-9), 0.0, 1.0)
-
-
-def _best(counts: _Counts, rules: RiskRules) -> Start:
+def _best(counts: Counts, rules: RiskRules) -> Start:
     """Cut whose hits are nearest to being proven."""
     at = int(_wealth(rules, np.full(BINS, rules.budget), counts).argmax())
     return Start(at, starts(rules.budget)[0].share)
 
 
-def _refuted(counts: _Counts, rules: RiskRules) -> bool:
+def _refuted(counts: Counts, rules: RiskRules) -> bool:
     """True when every cut with enough labels to be proven looks worse than the budget, and one has them."""
     told = counts.n >= _needed(rules)
-    return bool(told.any()) and bool((_estimates(counts, rules)[told] > rules.budget).all())
+    return bool(told.any()) and bool((estimates(counts, rules.noise)[told] > rules.budget).all())
 
 
 def _by_prior(
-    prior: Prior | None, rules: RiskRules, claims: Floats, counts: _Counts, found: Alarms
+    prior: Prior | None, rules: RiskRules, claims: Floats, counts: Counts, found: Alarms
 ) -> Start | None:
     """Loosest cut proven by labels and prior together; no prior stands against an alarm."""
-    if prior is None or rules.until_proven is not UntilProven.SERVE or found.last.max() >= 0:
+    if prior is None or rules.until_proven is not UntilProven.SERVE or found.any:
         return None
     over = log_wealth(bets_above(rules.budget, rules.noise), rules.budget, counts.n, counts.wrong)
     hits, wrong = faded(prior, rules.prior_strength, counts.n, over)
     # The card's labels are true ones; they are entered as the comparer would have read them.
     read = rules.noise.false_alarm * hits + (1.0 - rules.noise.false_alarm - rules.noise.miss) * wrong
-    return _proven(_wealth(rules, claims, _Counts(counts.n + hits, counts.wrong + read, counts.human)), rules)
+    return _proven(_wealth(rules, claims, Counts(counts.n + hits, counts.wrong + read, counts.human)), rules)
 
 
-def _told(state: State, cut: Start | None, at: Start, counts: _Counts, rules: RiskRules) -> Standing:
+def _told(state: State, cut: Start | None, at: Start, counts: Counts, rules: RiskRules) -> Standing:
     """Put the figures of one cut beside the state."""
     n, wrong, human = (float(column[at.bin]) for column in counts)
     confidence = 1.0 - level(rules.confidence, at.share)
@@ -241,7 +194,7 @@ def _told(state: State, cut: Start | None, at: Start, counts: _Counts, rules: Ri
         state,
         None if cut is None else EDGES[cut.bin],
         upper_bound(bets_below(rules.budget, rules.noise), confidence, n, wrong, human),
-        float(_estimates(counts, rules)[at.bin]),
+        float(estimates(counts, rules.noise)[at.bin]),
         n,
         wrong + human,
         _needed(rules),
