@@ -1,0 +1,13 @@
+"""Multi-turn chats: what a last question comes to, and whether two of them come to the same.
+
+    reading = read(request.body["messages"], request.system)
+    reasons = agree(reading, stored)
+
+Pure and without a language model; English, Chinese and mixed. Knows nothing of stores, encoders
+and requests.
+"""
+
+from semcache.decide.context.agreement import NEAR, Nearness, agree
+from semcache.decide.context.resolve import Kind, Reading, read
+
+__all__ = ["NEAR", "Kind", "Nearness", "Reading", "agree", "read"]

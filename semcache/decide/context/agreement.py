@@ -1,0 +1,132 @@
+"""Do two chats come to the same? The reasons why not, as category words without any text.
+
+Both records must hold the same matter, item by item, in both directions: figures, dates, names,
+kinds of things, corrections, what is proposed and how it is answered, and every content word of
+what the users said. What an assistant said must not differ in figures and names, nor in one
+word within otherwise equal sentences. Symmetric; a chat agrees with itself. Knows nothing of
+vectors but the two cosines that the caller has measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from semcache.decide.context.matter import Matter, matter
+from semcache.decide.context.pairing import differences, exchanged, sentences_differ
+from semcache.decide.context.resolve import Reading
+from semcache.decide.text import read
+from semcache.decide.wordlist import split
+
+
+class Reason(StrEnum):
+    """Why two chats do not agree."""
+
+    KIND = "context-kind"
+    SYSTEM = "context-system"
+    HISTORY = "context-history"
+    REPLY = "context-reply"
+    ITEM = "context-item"
+    OFFER = "context-offer"
+    CORRECTION = "context-correction"
+    NEGATION = "context-negation"
+    NUMBER = "context-number"
+    DETAIL = "context-detail"
+    TOPIC = "context-topic"
+    UNREAD = "context-unread"
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Cosines on the reference scale: of the two resolved texts, and of the two last questions."""
+
+    resolved: float
+    last: float
+
+
+NEAR = Nearness(resolved=0.75, last=0.70)
+"""Least nearness of bound chats that agree: the record decides, vectors only rule out the unlike."""
+
+
+def agree(asked: Reading, stored: Reading, nearness: Nearness | None = None) -> tuple[str, ...]:
+    """Give the reasons against answering one chat with the other's answer; none means that they agree.
+
+    Args:
+        asked: The chat of the request.
+        stored: The chat of the entry.
+        nearness: Checked against `NEAR` where both are bound and their histories differ.
+    """
+    if asked.kind != stored.kind:
+        return (Reason.KIND.value,)
+    if asked.context == stored.context and asked.context:
+        return ()
+    if asked.kind == "opaque":
+        return (Reason.HISTORY.value,)
+    one, other = matter(asked.context), matter(stored.context)
+    if one is None or other is None:
+        return (Reason.UNREAD.value,)
+    if one.record.system != other.record.system:
+        return (Reason.SYSTEM.value,)
+    return () if asked.kind == "standalone" else _bound(one, other, nearness)
+
+
+_FIGURES = frozenset(split("numbers units money dates names codes persons places kind unread"))
+"""Rules of the gate that hold for a whole chat; the others weigh sentences."""
+
+
+def _bound(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, ...]:
+    reasons = {
+        Reason.REPLY: one.record.reply != other.record.reply,
+        Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
+        Reason.OFFER: _offers_differ(one, other),
+    }
+    found = tuple(word.value for word, objects in reasons.items() if objects)
+    if found or one.history == other.history:
+        return found
+    return (*_figures(one, other), *_matters(one, other, nearness))
+
+
+def _offers_differ(one: Matter, other: Matter) -> bool:
+    return one.offer != other.offer or sentences_differ(one.offered, other.offered)
+
+
+def _figures(one: Matter, other: Matter) -> tuple[str, ...]:
+    """Numbers, units, dates, names and kinds of all that was said, by the rules of the gate."""
+    found = differences(one.all_text, other.all_text)
+    return tuple(f"context-{word}" for word in found if word in _FIGURES)
+
+
+def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, ...]:
+    # What is not a number is not near.
+    near = nearness is None or (nearness.resolved >= NEAR.resolved and nearness.last >= NEAR.last)
+    reasons = {
+        Reason.CORRECTION: one.corrections != other.corrections,
+        Reason.NEGATION: one.denied_only & other.stated_only != frozenset()
+        or one.stated_only & other.denied_only != frozenset(),
+        Reason.NUMBER: _counts_differ(one, other),
+        Reason.DETAIL: bool(one.own - other.every or other.own - one.every)
+        or one.touching(other)
+        or other.touching(one)
+        or exchanged(one.heard, other.heard)
+        or sentences_differ(one.told, other.told)
+        or sentences_differ(one.heard, other.heard)
+        or _heard_otherwise(one, other),
+        Reason.TOPIC: not near,
+    }
+    return tuple(word.value for word, objects in reasons.items() if objects)
+
+
+def _heard_otherwise(one: Matter, other: Matter) -> bool:
+    """Users who said the same heard each something of its own: what they heard is what differs."""
+    same = [" ".join(read(part).words) for part in one.told] == [
+        " ".join(read(part).words) for part in other.told
+    ]
+    return same and exchanged(one.heard, other.heard, close=0.0)
+
+
+def _counts_differ(one: Matter, other: Matter) -> bool:
+    """`2 adults, 3 children` against `3 adults, 2 children`: the same figures on other things."""
+    return any(
+        unit in other.counted and numbers.isdisjoint(other.counted[unit])
+        for unit, numbers in one.counted.items()
+    )

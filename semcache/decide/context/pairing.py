@@ -1,0 +1,99 @@
+"""Sentences of two chats side by side: equal but for one word is another story, not another wording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from semcache.core import Effect, GateRules
+from semcache.decide.context.words import base, content, units
+from semcache.decide.gate import compare, features
+from semcache.decide.text import is_han, read
+from semcache.decide.wordlist import split
+
+_ALIKE = 0.5
+_CLOSE = 0.6
+_MIDDLE = 3
+"""Words that a small edit exchanges at most."""
+_WEIGHED = frozenset(split("units negation antonyms quantifiers comparison order codes persons places kind"))
+_PERSONS = frozenset(
+    base(word)
+    for word in split(
+        "wife husband spouse partner son daughter child kid baby mother father mom mum dad brother sister grandmother grandfather grandma grandpa "
+        "friend boss colleague neighbour neighbor landlord tenant patient girlfriend boyfriend parent uncle aunt cousin roommate teacher doctor"
+    )
+) | frozenset("妻夫儿女子爸妈父母哥弟姐妹爷奶友")
+_HARMLESS = frozenset(
+    split(
+        "want wants wanted need needs needed like love wish going get gets getting got have had having hope trying try which what how when will "
+        "a an the my your our this that these those it its is are was were be been am has have had do does did can could will would may might shall "
+        "please just really very so and but then now here there i we you me us to of for with in at on about some any also too "
+        "ok okay yes well thanks hi hello 的 了 吗 呢 吧 啊 我 你 您 请 一 下 个 要 想 能 可 以 是 有"
+    )
+)
+
+Read = list[tuple[str, frozenset[str]]]
+
+
+def sentences_differ(one: Sequence[str], other: Sequence[str]) -> bool:
+    """True when nearest sentences exchange content, or differ by a rule of the gate."""
+    left, right = _read(one), _read(other)
+    return any(_differs(text, found, right) for text, found in left) or any(
+        _differs(text, found, left) for text, found in right
+    )
+
+
+def exchanged(one: Sequence[str], other: Sequence[str], close: float = _CLOSE) -> bool:
+    """True for two sides that share most of their content and each hold something of their own."""
+    left = frozenset(unit for part in one for unit in units(part))
+    right = frozenset(unit for part in other for unit in units(part))
+    return bool(left - right and right - left) and len(left & right) >= close * min(len(left), len(right))
+
+
+def differences(one: str, other: str) -> tuple[str, ...]:
+    """Give the words of all rules of the gate by which two texts differ."""
+    return compare(features(one), features(other), GateRules.all(Effect.VETO)).vetoes
+
+
+def _read(parts: Sequence[str]) -> Read:
+    return [(part, frozenset(units(part))) for part in parts]
+
+
+def _differs(text: str, found: frozenset[str], others: Read) -> bool:
+    best = max(others, key=lambda item: _overlap(found, item[1]), default=None)
+    if best is None or best[0] == text or _overlap(found, best[1]) < _ALIKE:
+        return False
+    if (found - best[1] and best[1] - found) or (found ^ best[1]) & _PERSONS:
+        return True
+    return _edited(text, best[0]) or not _WEIGHED.isdisjoint(differences(text, best[0]))
+
+
+def _edited(one: str, other: str) -> bool:
+    """True when a few words in the middle of equal ones are exchanged for others, unless those say nothing."""
+    left, right = _forms(one), _forms(other)
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    a, b = left[start : len(left) - end], right[start : len(right) - end]
+    if start + end < _MIDDLE or max(len(a), len(b)) > _MIDDLE:
+        return False
+    return set(a) - {""} != set(b) - {""}
+
+
+def _forms(text: str) -> list[str]:
+    """Give the words by concept or base, "" for those that say nothing; a past stays apart from a present."""
+    words = read(text).words
+    return list(units(text)) if any(is_han(word) for word in words) else [_form(word) for word in words]
+
+
+def _form(word: str) -> str:
+    if word in _HARMLESS:
+        return ""
+    found = tuple(content((word,)))
+    return (found[0] if found else base(word)) + ("ed" if word.endswith("ed") else "")
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0

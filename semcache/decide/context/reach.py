@@ -1,0 +1,120 @@
+"""Does anything that was said before reach the last question?
+
+Three ways: the question points back by itself (see `last`), it shares content with the history,
+or the user set a rule or told of himself what a question like this one must respect. Every
+doubt is read as yes. Knows nothing of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from semcache.decide.context import last
+from semcache.decide.context.chatter import is_courtesy
+from semcache.decide.context.clauses import sentences
+from semcache.decide.context.standing import Standing, standing
+from semcache.decide.context.turns import Turn
+from semcache.decide.context.words import units
+from semcache.decide.gate import features
+from semcache.decide.text import is_han, read
+from semcache.decide.wordlist import split
+
+_TOOLS = frozenset(
+    split(
+        "language package runtime browser database cloud vcs javascript manager shell dataformat office drug disease"
+    )
+)
+_COMMON = frozenset(
+    unit
+    for word in split("store shop account service customer website site company online page app")
+    for unit in units(word)
+)
+_FIRST_PERSON = frozenset(split("i me my mine we us our ours myself"))
+_WORLD = frozenset(split("what who where when which does do is are did was were"))
+_MEASURES = frozenset(split("many tall far old much long big deep high fast heavy"))
+_JUDGING = frozenset(
+    split("best good better recommend suggest should top worth need right ideal healthy safe suitable")
+)
+_HAN_WORLD = (
+    "是什么",
+    "什么是",
+    "哪里",
+    "哪儿",
+    "谁",
+    "什么时候",
+    "几点",
+    "多高",
+    "多大",
+    "多远",
+    "多长",
+    "多少人",
+    "你们",
+    "贵公司",
+    "贵店",
+    "哪一年",
+    "哪年",
+    "有没有",
+)
+_HAN_JUDGING = ("我", "咱", "推荐", "最好", "应该", "适合", "值得", "建议", "怎么", "如何")
+
+
+def reaches(history: Iterable[Turn], asked: str) -> bool:
+    """Tell whether the history bears, or may bear, on the question."""
+    own = last.meant(asked)
+    if own.reply or own.index or own.leans:
+        return True
+    before = [
+        (turn.user, part)
+        for turn in history
+        for part in sentences(turn.text)
+        if not is_courtesy(part, user=turn.user)
+    ]
+    widest = max((_standing(part) for user, part in before if user), default=Standing.NOTHING)
+    if _shared(own.body, [part for _, part in before]):
+        return True
+    match widest:
+        case Standing.RULE:
+            return True
+        case Standing.PERSON:
+            return not _is_worldly(own.body)
+        case Standing.TOLD:
+            return own.personal
+        case _:
+            return False
+
+
+def _standing(clause: str) -> Standing:
+    """A tool, a drug or a name that the asker has to do with reaches every question."""
+    found = standing(clause)
+    if found is Standing.NOTHING:
+        return found
+    seen = features(clause)
+    technical = not _TOOLS.isdisjoint(seen.kinds)
+    if found is Standing.PERSON:
+        return Standing.RULE if technical or seen.places or seen.names.names or seen.names.codes else found
+    return Standing.PERSON if technical else found
+
+
+def _shared(asked: str, before: Iterable[str]) -> bool:
+    """True when the question goes on with something said before, other than the place where all is asked."""
+    own = _topics(asked) - _COMMON
+    return any(not own.isdisjoint(_topics(part)) for part in before)
+
+
+def _topics(text: str) -> frozenset[str]:
+    """Units; single Han characters say little, neighbours of them say what they say."""
+    found = units(text)
+    pairs = {a + b for a, b in pairwise(found) if is_han(a) and is_han(b)}
+    return frozenset(unit for unit in found if not is_han(unit)) | pairs
+
+
+def _is_worldly(asked: str) -> bool:
+    """True for a question about the world or about those who answer, which no fact about the asker changes."""
+    words = read(asked).words
+    if any(is_han(word) for word in words):
+        text = "".join(words)
+        return any(mark in text for mark in _HAN_WORLD) and not any(mark in text for mark in _HAN_JUDGING)
+    if not _FIRST_PERSON.isdisjoint(words) or not _JUDGING.isdisjoint(words):
+        return False
+    return words[0] in _WORLD or (words[0] == "how" and len(words) > 1 and words[1] in _MEASURES)

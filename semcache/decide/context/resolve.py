@@ -1,0 +1,210 @@
+"""A chat read once: does its last question stand alone, and what bears on it if it does not?
+
+`standalone` needs all of: a whole question that points at nothing said before, shares no content
+with the history, and no standing instruction or fact of the user that could reach it.
+Everything else is `bound`, with a record of what was said, or `opaque` where that cannot be told.
+Knows nothing of entries, vectors, encoders or policies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Literal
+
+from semcache.decide.context import last, listing
+from semcache.decide.context.chatter import is_courtesy
+from semcache.decide.context.clauses import asks, sentences
+from semcache.decide.context.reach import reaches
+from semcache.decide.context.record import Record
+from semcache.decide.context.smalltalk import topics
+from semcache.decide.context.turns import Turn, last_text, plain
+from semcache.decide.context.words import is_function, units
+from semcache.decide.language import detect
+from semcache.decide.text import is_han
+from semcache.decide.text import read as tokens_of
+
+Kind = Literal["standalone", "bound", "opaque"]
+
+TEXT_WIDTH = 800
+"""Of a resolved text, in Latin characters; a Han character takes four: inside of a window of 256 tokens."""
+_HAN_WIDTH = 4
+_MAX_LAST = 2_000
+"""Characters of a last question in a chat; a longer one carries a payload."""
+_CODE = ("```", "\t", "{", "}", "=>", "==", "</", "();", "$(")
+_OWN = ("", "latin", "en", "zh")
+_OWN_WISH = 2
+_MANY_WORDS = 6
+_KNOWN_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a chat comes to.
+
+    Attributes:
+        kind: `standalone`, `bound`, or `opaque` (only byte-equal histories may match).
+        text: What is embedded and searched. Standalone and opaque: the last user text as it is.
+            Bound: the last question, then what it answers or points at, then what the user said,
+            newest first, cut at `TEXT_WIDTH`.
+        context: What bears on the question, as stored bytes (at most 8 KiB), see `record`.
+    """
+
+    kind: Kind
+    text: str
+    context: bytes
+
+
+def read(turns: Sequence[object], system: str) -> Reading:
+    """Read a chat.
+
+    Args:
+        turns: The messages as they came over the wire, hostile or not; leading system messages are skipped.
+        system: The text of the system prompt.
+    """
+    chat = plain(turns)
+    if chat is None:
+        return _opaque(turns, system)
+    asked = chat[-1].text
+    if len(chat) == 1:
+        return Reading("standalone", asked, _dumped(Record(_digest(system), "")))
+    if len(asked) > _MAX_LAST or any(_unreadable(turn) for turn in chat):
+        return _opaque(turns, system)
+    record = _record(chat, system)
+    if record is None:
+        return _opaque(turns, system)
+    if not (record.reply or record.index) and not reaches(chat[:-1], chat[-1].text):
+        return Reading("standalone", asked, _dumped(Record(_digest(system), "")))
+    data = record.dump()
+    return _opaque(turns, system) if data is None else Reading("bound", _resolved(record), data)
+
+
+def _record(chat: tuple[Turn, ...], system: str) -> Record | None:
+    """Collect what may bear on the last question; None when what it points at is not there."""
+    told, heard = tuple(_told(chat[:-1])), tuple(_heard(chat[:-1]))
+    own = last.meant(chat[-1].text)
+    # `No, I want a refund` says by itself what is wanted; `yes` never does.
+    wishes = own.reply == "-" and (asks(own.body) or len(set(units(own.body))) >= _OWN_WISH)
+    bare = own.reply and not wishes
+    offer = tuple(sentences(chat[-2].text)) if bare else ()
+    item = listing.item([turn.text for turn in chat[:-1] if not turn.user], own.index) if own.index else ""
+    if (bare and not any(units(part) for part in offer)) or (own.index and not item):
+        return None
+    return Record(
+        system=_digest(system),
+        last=own.body,
+        told=tuple(part for part in told if not topics(part)),
+        asides=tuple(part for part in told if topics(part)),
+        heard=heard,
+        offer=offer,
+        item=item,
+        reply=own.reply,
+        index=own.index,
+    )
+
+
+def _heard(history: Sequence[Turn]) -> Iterator[str]:
+    """Yield the assistant's sentences that are more than courtesy."""
+    for turn in history:
+        if not turn.user:
+            yield from (part for part in sentences(turn.text) if not is_courtesy(part, user=False))
+
+
+def _told(history: Sequence[Turn]) -> Iterator[str]:
+    """Yield the user's sentences that are more than courtesy; a plain yes or no tells what it answers."""
+    for before, turn in zip((None, *history), history, strict=False):
+        if not turn.user:
+            continue
+        for i, part in enumerate(sentences(turn.text)):
+            sign = last.answer(part) if i == 0 and before is not None and not before.user else ""
+            if sign and before is not None:
+                questions = [heard for heard in sentences(before.text) if asks(heard)]
+                yield from (f"{'No' if sign == '-' else 'Yes'}: {heard}" for heard in questions[-1:])
+            yield from _pieces(part)
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """Yield a sentence without the courtesies and asides that lead into it or out of it."""
+    if is_courtesy(sentence, user=True):
+        return
+    pieces = [piece for piece in _commas().split(sentence) if piece]
+    start, end = 0, len(pieces)
+    while start < end - 1 and is_courtesy(pieces[start], user=True) and not last.answer(pieces[start]):
+        start += 1
+    while end - 1 > start and is_courtesy(pieces[end - 1], user=True):
+        end -= 1
+    kept = pieces[start:end]
+    asides = [piece for piece in kept if len(kept) > 1 and topics(piece)]
+    yield from asides
+    yield ", ".join(piece for piece in kept if piece not in asides)
+
+
+@lru_cache(maxsize=1)
+def _commas() -> re.Pattern[str]:
+    return re.compile(
+        r"\s*(?:,|;|\.\.\.|…|\s[-–—]+\s|—|\()\s*(?:(?:but|so|and|anyway|anyways)\b,?\s*)?|\s+but\s+|\)\s*"
+    )
+
+
+def _unreadable(turn: Turn) -> bool:
+    """True for code, and for text in a language whose small words are not known here."""
+    if any(mark in turn.text for mark in _CODE):
+        return True
+    seen = tokens_of(turn.text)
+    if seen.tail:
+        return True
+    words = [word for word in seen.words if word[0].isalpha() and not is_han(word)]
+    known = sum(1 for word in words if is_function(word))
+    if detect(seen) not in _OWN and known < _KNOWN_SHARE * len(seen.words):
+        return True
+    return turn.user and len(words) >= _MANY_WORDS and known == 0
+
+
+def _resolved(record: Record) -> str:
+    parts = [record.last, record.item, *record.offer, *reversed(record.told)]
+    text: list[str] = []
+    left = TEXT_WIDTH
+    for part in parts:
+        if not part:
+            continue
+        cut = _fitting(part, left)
+        text.append(part[:cut])
+        left -= _width(part[:cut]) + 1
+        if left <= 0 or cut < len(part):
+            break
+    return "\n".join(text)
+
+
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else sum(1 if c.isascii() else _HAN_WIDTH for c in text)
+
+
+def _fitting(text: str, left: int) -> int:
+    """Give how many characters fit into the width that is left."""
+    for i, character in enumerate(text):
+        left -= 1 if character.isascii() else _HAN_WIDTH
+        if left < 0:
+            return i
+    return len(text)
+
+
+def _opaque(turns: Sequence[object], system: str) -> Reading:
+    """Only equal histories agree: the context is a digest of all that came before."""
+    digest = blake2b(digest_size=24)
+    for message in turns[:-1]:
+        digest.update(repr(message).encode("utf-8", "surrogatepass"))
+        digest.update(b"\x00")
+    data = _dumped(Record(_digest(system), "", heard=(digest.hexdigest(),)))
+    return Reading("opaque", last_text(turns), data)
+
+
+def _dumped(record: Record) -> bytes:
+    data = record.dump()
+    return b"" if data is None else data
+
+
+def _digest(system: str) -> str:
+    return blake2b(system.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

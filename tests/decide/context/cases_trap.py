@@ -1,0 +1,297 @@
+"""Pairs of chats that need different answers, near as they are. Turns are parted by ` | `, the user begins."""
+
+from __future__ import annotations
+
+DETAIL = """
+I ordered a blender last week and it arrived broken. | Sorry! | How long do I have to send it back?
+I ordered a blender last month and it arrived broken. | Sorry! | How long do I have to send it back?
+
+I'm on the annual plan. | Okay. | What does it cost to cancel?
+I'm on the monthly plan. | Okay. | What does it cost to cancel?
+
+The boots I bought are leather. | Nice. | How do I clean them?
+The boots I bought are suede. | Nice. | How do I clean them?
+
+I opened the package already. | I see. | Can I still return it?
+I have not opened the package yet. | I see. | Can I still return it?
+
+I paid by credit card. | Thanks. | When will I see the refund?
+I paid by bank transfer. | Thanks. | When will I see the refund?
+
+My flight is with KLM to Oslo. | OK. | How much luggage can I take?
+My flight is with Norwegian to Oslo. | OK. | How much luggage can I take?
+
+I'm 17. | Okay. | Can I open an account?
+I'm 18. | Okay. | Can I open an account?
+
+Your parcel? | Sorry? | Where is my parcel? | It is at the depot in Leeds. | How do I pick it up?
+Your parcel? | Sorry? | Where is my parcel? | It is at the post office in Leeds. | How do I pick it up?
+
+Where is my parcel? | It was left with a neighbour. | What do I do now?
+Where is my parcel? | It was returned to the sender. | What do I do now?
+
+The fridge makes a clicking noise. | Hm. | What could be the cause?
+The fridge makes a humming noise. | Hm. | What could be the cause?
+
+I have a cat. | Cute. | Which plants should I avoid?
+I have a horse. | Cute. | Which plants should I avoid?
+
+I'd like the window seat on the 9:15 train. | Okay. | How much is it?
+I'd like the window seat on the 9:50 train. | Okay. | How much is it?
+
+My landlord gave me notice in writing. | I see. | Is that valid?
+My landlord gave me notice by phone. | I see. | Is that valid?
+
+I bought the headphones online. | Okay. | Can I return them?
+I bought the headphones in the outlet. | Okay. | Can I return them?
+
+We are two adults and three children. | Okay. | What do the tickets cost?
+We are three adults and two children. | Okay. | What do the tickets cost?
+
+The shirt is cotton and has an oil stain. | OK. | How do I wash it?
+The shirt is silk and has an oil stain. | OK. | How do I wash it?
+
+My laptop is still in the warranty period. | Great. | Who pays for the repair?
+My laptop is out of the warranty period. | Okay. | Who pays for the repair?
+
+I'm flying with a baby. | Nice. | What do I have to bring?
+I'm flying with a dog. | Nice. | What do I have to bring?
+
+I shipped it on Monday. | Thanks. | When does it arrive?
+I shipped it on Thursday. | Thanks. | When does it arrive?
+
+My wife is vegan. I'm allergic to nuts. | Noted. | What should I cook for myself?
+I'm vegan. My wife is allergic to nuts. | Noted. | What should I cook for myself?
+
+I want to send 200 dollars to Kenya. | OK. | What's the fee?
+I want to send 2000 dollars to Kenya. | OK. | What's the fee?
+
+The warranty on my dishwasher ended in May. | I see. | Can I still have it repaired?
+The warranty on my dishwasher ends in May. | I see. | Can I still have it repaired?
+"""
+
+SWAPPED = """
+I want to return a pair of shoes. | Sure. | How long does it take?
+I want to renew my passport. | Sure. | How long does it take?
+
+How do I cancel my gym membership? | In the app. | Is there a fee?
+How do I cancel my flight? | On the website. | Is there a fee?
+
+My phone screen is cracked. | Oh no. | Can you fix it?
+My washing machine leaks. | Oh no. | Can you fix it?
+
+I'm planning a trip to Japan. | Great. | What's the best time to go?
+I'm planning a trip to Iceland. | Great. | What's the best time to go?
+
+Tell me about tulips. | They are bulbs. | How often should I water them?
+Tell me about cacti. | They are succulents. | How often should I water them?
+
+My son broke his arm. | Sorry. | How long will it take to heal?
+My son broke a tooth. | Sorry. | How long will it take to heal?
+
+I want to upgrade to the pro plan. | Okay. | What will I pay?
+I want to buy an extra license. | Okay. | What will I pay?
+
+What is Kafka? | A message log. | How do I install it?
+What is Redis? | A key-value store. | How do I install it?
+"""
+
+OFFER = """
+My account is locked. | Shall I send a reset link? | Yes please.
+My account is locked. | Shall I delete the account? | Yes please.
+
+Here is my form. | Should I submit it now? | Go ahead.
+Here is my form. | Should I discard it now? | Go ahead.
+
+My order is wrong. | Would you like a refund? | Yes.
+My order is wrong. | Would you like a replacement? | Yes.
+
+My order is wrong. | Would you like a refund? | Yes.
+My order is wrong. | Would you like a refund? | No.
+
+Can you help me with my booking? | Do you want to move it to Tuesday? | Sure, do it.
+Can you help me with my booking? | Do you want to move it to Wednesday? | Sure, do it.
+
+My subscription ends soon. | Should I renew it for you? | Yes, please do that.
+My subscription ends soon. | Should I cancel it for you? | Yes, please do that.
+
+I lost my card. | Do you want me to block it? | ok
+I lost my card. | Do you want me to unblock it? | ok
+
+I need a summary. | Should it be in English? | Yes please
+I need a summary. | Should it be in French? | Yes please
+
+Write me a poem. | Roses are red. Want a longer one? | Sure
+Write me a poem. | Roses are red. Want a funnier one? | Sure
+
+My card was declined. | Should I try the card ending in 4411 again? | Yes, thanks.
+My card was declined. | Should I try the card ending in 4417 again? | Yes, thanks.
+"""
+
+CONSTRAINT = """
+I'm allergic to nuts. | Noted. | Give me a recipe for brownies.
+I love chocolate. | Great. | Give me a recipe for brownies.
+
+I can only use Java 8. | Okay. | How do I read a text file?
+I like programming. | Okay. | How do I read a text file?
+
+Please answer in French. | D'accord. | What is the capital of Peru?
+Please answer in Spanish. | Vale. | What is the capital of Peru?
+
+Answer in one sentence from now on. | OK. | How does a fridge work?
+Hi. | Hello! | How does a fridge work?
+
+I'm pregnant. | Congratulations! | Which cheese can I eat?
+I'm on a diet. | Great! | Which cheese can I eat?
+
+I live in Germany. | Okay. | When do shops close on Sunday?
+I live in Poland. | Okay. | When do shops close on Sunday?
+
+Explain things as if I were five. | Sure! | Why is the sky blue?
+I'm a physicist. | Nice! | Why is the sky blue?
+
+I don't eat meat. | Noted. | Suggest a quick lunch.
+I don't eat fish. | Noted. | Suggest a quick lunch.
+
+My budget is 300 dollars. | Okay. | Recommend a good office chair.
+My budget is 900 dollars. | Okay. | Recommend a good office chair.
+
+We use Postgres. | Okay. | How do I list all tables?
+We use MySQL. | Okay. | How do I list all tables?
+
+Use metric units only. | OK. | How tall is Mount Everest?
+Hi! | Hello! | How tall is Mount Everest?
+
+I'm a complete beginner. | Welcome. | How should I start running?
+I've run ten marathons. | Wow. | How should I start running?
+
+I have asthma. | Sorry to hear. | Which sports are good for winter?
+I'm back from work. | Hi! | Which sports are good for winter?
+
+I use an iPhone. | OK. | How do I block a number?
+I use an Android phone. | OK. | How do I block a number?
+"""
+
+CORRECTED = """
+Book the 8 am slot. | Done. | No, I meant 9 am. What does it cost?
+Book the 9 am slot. | Done. | No, I meant 8 am. What does it cost?
+
+I want to fly to Paris. | OK. | Sorry, not Paris but Lyon. | Noted. | How long is the flight?
+I want to fly to Lyon. | OK. | Sorry, not Lyon but Paris. | Noted. | How long is the flight?
+
+It's for my wife. | Nice. | Actually, it's for my mother. | OK. | What gift do you suggest?
+It's for my mother. | Nice. | Actually, it's for my wife. | OK. | What gift do you suggest?
+
+I need the large one. | OK. | Scratch that, make it the small one. | Sure. | When will it arrive?
+I need the small one. | OK. | Scratch that, make it the large one. | Sure. | When will it arrive?
+
+I want to keep my plan. | Great. | I changed my mind, cancel it. | Okay. | What happens next?
+I want to cancel my plan. | Okay. | I changed my mind, keep it. | Great. | What happens next?
+"""
+
+POINTED = """
+Name two treatments. | 1. Ice packs 2. Heat pads | Tell me more about the second one.
+Name two treatments. | 1. Heat pads 2. Ice packs | Tell me more about the second one.
+
+Which phones are good? | The Pixel, the Galaxy and the iPhone. | Why the last one?
+Which phones are good? | The Pixel, the iPhone and the Galaxy. | Why the last one?
+
+Give me options. | 1. Paint the wall 2. Use wallpaper | Let's go with option 1.
+Give me options. | 1. Use wallpaper 2. Paint the wall | Let's go with option 1.
+
+Give me options. | 1. Paint the wall 2. Use wallpaper | Explain the first option.
+Give me options. | 1. Paint the wall 2. Use wallpaper | Explain the second option.
+
+How tall is the Eiffel Tower? | 330 metres. | And how old is it?
+How tall is Big Ben? | 96 metres. | And how old is it?
+
+Who is Marie Curie? | A physicist. | Where was she born?
+Who is Lise Meitner? | A physicist. | Where was she born?
+
+What is a heat pump? | It moves heat. | Is it noisy?
+What is a wind turbine? | It makes power. | Is it noisy?
+
+Is coffee healthy? | In moderation. | What about tea?
+Is coffee bad for teeth? | It can stain. | What about tea?
+
+Translate cat to French. | chat | And to Spanish?
+Translate dog to French. | chien | And to Spanish?
+"""
+
+ADDED = """
+I bought a camera. | Nice. | Can I return it?
+I bought a camera. | Nice. | I already used it on a trip. | OK. | Can I return it?
+
+I need a hotel in Rome. | Sure. | Which one do you recommend?
+I need a hotel in Rome. | Sure. | I'm in a wheelchair. | OK. | Which one do you recommend?
+
+My knee hurts after running. | I see. | What can I do?
+My knee hurts after running. | I see. | I had surgery on it. | OK. | What can I do?
+
+I want to paint my kitchen. | Nice. | Which paint should I use?
+I want to paint my kitchen. | Nice. | The walls are damp. | OK. | Which paint should I use?
+
+How do I write a resignation letter? | Keep it short. | Show me one.
+How do I write a resignation letter? | Keep it short. | I hate my boss. | I see. | Show me one.
+
+I rented a car. | Okay. | Can I drive it abroad?
+I rented a car. | Okay. | I'm 20. | Okay. | Can I drive it abroad?
+"""
+
+CHINESE = """
+我对花生过敏。 | 好的。 | 推荐一个饼干的做法。
+我喜欢巧克力。 | 好的。 | 推荐一个饼干的做法。
+
+我用的是 Java 8。 | 好的。 | 怎么读取文本文件?
+我用的是 Java 17。 | 好的。 | 怎么读取文本文件?
+
+请用英文回答。 | OK. | 秘鲁的首都是哪里?
+请用法语回答。 | D'accord. | 秘鲁的首都是哪里?
+
+我想退一双鞋。 | 好的。 | 需要多久?
+我想换护照。 | 好的。 | 需要多久?
+
+我的账号被锁了。 | 要发送重置链接吗? | 好的。
+我的账号被锁了。 | 要删除账号吗? | 好的。
+
+订单有误。 | 您要退款吗? | 不用了。
+订单有误。 | 您要退款吗? | 好的。
+
+推荐两本书。 | 1. 三体 2. 活着 | 第二本讲什么?
+推荐两本书。 | 1. 活着 2. 三体 | 第二本讲什么?
+
+什么是热泵? | 一种设备。 | 它吵吗?
+什么是风力发电机? | 一种设备。 | 它吵吗?
+
+我住在上海。 | 好的。 | 周末去哪里玩?
+我住在成都。 | 好的。 | 周末去哪里玩?
+
+我已经拆封了。 | 好的。 | 还能退货吗?
+我还没有拆封。 | 好的。 | 还能退货吗?
+
+订8点的。 | 好了。 | 不对,我是说9点的。多少钱?
+订9点的。 | 好了。 | 不对,我是说8点的。多少钱?
+
+我怀孕了。 | 恭喜! | 可以吃哪种奶酪?
+我在减肥。 | 加油! | 可以吃哪种奶酪?
+
+我儿子发烧39度。 | 多大了? | 六岁。 | 好的。 | 可以吃布洛芬吗?
+我儿子发烧39度。 | 多大了? | 六个月。 | 好的。 | 可以吃布洛芬吗?
+
+预算三千元。 | 好的。 | 推荐一款手机。
+预算五千元。 | 好的。 | 推荐一款手机。
+
+衬衫是棉的,有油渍。 | 好的。 | 怎么洗?
+衬衫是真丝的,有油渍。 | 好的。 | 怎么洗?
+"""
+
+TRAPS = {
+    "detail": DETAIL,
+    "swapped": SWAPPED,
+    "offer": OFFER,
+    "constraint": CONSTRAINT,
+    "corrected": CORRECTED,
+    "pointed": POINTED,
+    "added": ADDED,
+    "chinese": CHINESE,
+}

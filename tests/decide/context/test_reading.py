@@ -1,0 +1,194 @@
+"""What a chat comes to: kinds, text, record, and that no input breaks the reading."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.decide.context import Nearness, Reading, agree, read
+from semcache.decide.context.record import MAX_BYTES, Record, load
+from semcache.decide.context.resolve import TEXT_WIDTH
+from tests.decide.context.build import reading, turns
+
+KINDS = [
+    ("What is the capital of Peru?", "standalone"),
+    ("And in winter?", "standalone"),
+    ("My order is late. | Sorry. | Who painted the Mona Lisa?", "standalone"),
+    ("My order is late. | Sorry. | When will it arrive?", "bound"),
+    ("My order is late. | Sorry. | How late is my order?", "bound"),
+    ("I'm allergic to nuts. | Noted. | Give me a recipe for banana bread.", "bound"),
+    ("Only answer in French. | Oui. | Who painted the Mona Lisa?", "bound"),
+    ("My account is locked. | Shall I send a link? | Yes please", "bound"),
+    ("Hello | Hi! | Yes please", "opaque"),
+    ("Name two. | Sure | Tell me about the third option", "opaque"),
+    ("Here is my code: ```x = 1``` | I see. | What does it do?", "opaque"),
+    ("Soy alérgico a las nueces y no como carne de cerdo. | Vale. | ¿Qué puedo cocinar para la cena esta noche?", "opaque"),
+    ("我对花生过敏。 | 好的。 | 推荐一个蛋糕的做法。", "bound"),
+    ("你好 | 你好! | 蒙古国的首都是哪里?", "standalone"),
+]  # fmt: skip
+
+HOSTILE: list[list[object]] = [
+    [],
+    [None],
+    ["text"],
+    [{"role": "user"}],
+    [{"role": "user", "content": None}],
+    [{"role": "user", "content": ""}],
+    [{"role": "user", "content": "  \n "}],
+    [{"role": "user", "content": []}],
+    [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}],
+    [{"role": "user", "content": [{"type": "text", "text": 5}]}],
+    [{"role": 5, "content": "hi"}, {"role": "user", "content": "hi"}],
+    [{"role": "system", "content": "only this"}],
+    [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}, {"role": "user", "content": "c"}],
+    [{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}, {"role": "user", "content": "c"}],
+    [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [{}]}, {"role": "user", "content": "c"}],
+    [{"role": "user", "content": "a", "name": "bob"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}],
+    [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
+    [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+    [{"role": "user", "content": "\ud800"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "Why is it \ud800?"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "kind"), KINDS)
+def test_kind(line: str, kind: str) -> None:
+    assert reading(line).kind == kind
+
+
+@pytest.mark.parametrize("chat", HOSTILE)
+def test_hostile_chats_are_opaque_and_agree_with_themselves_only(chat: list[object]) -> None:
+    found = read(chat, "s")
+    assert found.kind == "opaque"
+    assert agree(found, read(chat, "s")) == ()
+    others = [read(other, "s") for other in HOSTILE if other[:-1] != chat[:-1]]
+    assert all(agree(found, other) for other in others)
+
+
+def test_parts_are_one_text() -> None:
+    chat = turns("My order is late. | Sorry. | When will it arrive?")
+    parts = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in chat]
+    assert read(parts, "") == read(chat, "")
+
+
+def test_system_messages_in_front_are_the_system_prompts_matter() -> None:
+    chat = turns("My order is late. | Sorry. | When will it arrive?")
+    assert read([{"role": "system", "content": "x"}, *chat], "x") == read(chat, "x")
+
+
+def test_bound_text_begins_with_the_question_and_fits_the_window() -> None:
+    long = " | ".join(f"The parcel number {i} is late and I am waiting in town. | I see." for i in range(25))
+    found = reading(f"{long} | When will it arrive?")
+    assert found.kind == "bound"
+    assert found.text.startswith("When will it arrive?")
+    assert len(found.text) <= TEXT_WIDTH
+    assert "parcel number 24" in found.text
+    assert "parcel number 0 " not in found.text
+
+
+def test_an_offer_stands_behind_the_reply() -> None:
+    assert reading("I lost my card. | Shall I block it? | Yes").text.startswith("Yes\nShall I block it?")
+
+
+def test_records_are_bounded_json() -> None:
+    found = reading("I lost my card. | Shall I block it? | Yes")
+    assert len(found.context) <= MAX_BYTES
+    assert load(found.context) is not None
+    assert json.loads(found.context)[0] == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"null", b"[]", b"[1]", b"\xff", b"{}", b'[1,"","",1,2,3,4,5,6,7]', b"[2" + b",0" * 9 + b"]"],
+)
+def test_other_bytes_are_no_record_and_agree_with_nothing(data: bytes) -> None:
+    assert load(data) is None
+    bound = reading("I lost my card. | Shall I block it? | Yes")
+    assert agree(bound, Reading("bound", "x", data)) == ("context-unread",)
+
+
+def test_a_record_comes_back() -> None:
+    record = Record("s", "l", ("a",), ("b",), ("c",), ("d",), "e", "+", 2)
+    assert load(record.dump() or b"") == record
+
+
+def test_far_texts_do_not_agree() -> None:
+    one = reading("I'm vegan. | Okay. | I have no oven. | Noted. | What can I cook?")
+    other = reading("I have no oven. | Okay. | I'm vegan. | Noted. | What can I cook?")
+    assert agree(one, other, Nearness(0.99, 0.99)) == ()
+    assert agree(one, other, Nearness(0.2, 0.99)) == ("context-topic",)
+    assert agree(one, other, Nearness(0.99, 0.2)) == ("context-topic",)
+    assert agree(one, other, Nearness(float("nan"), 0.99)) == ("context-topic",)
+
+
+def test_kinds_never_meet() -> None:
+    bound = reading("My order is late. | Sorry. | When will it arrive?")
+    alone = reading("When will it arrive?")
+    assert agree(bound, alone) == ("context-kind",)
+
+
+def test_reasons_hold_no_text() -> None:
+    one = reading("My zebra is sick. | Sorry. | What can I do for it?")
+    other = reading("My giraffe is sick. | Sorry. | What can I do for it?")
+    assert all(reason.startswith("context-") for reason in agree(one, other))
+    assert "zebra" not in " ".join(agree(one, other))
+
+
+_texts = st.text(max_size=120) | st.sampled_from(
+    [
+        "Yes please",
+        "it",
+        "第二个",
+        "1. a 2. b",
+        "No, I meant 9 am.",
+        "Thanks!",
+        "```",
+        "a, b and c",
+        "I have 2 cats, 3 dogs.",
+    ]
+)
+_chats = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "user", "system", "tool"]), "content": _texts}
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_chats, _chats)
+def test_any_chats(one: list[object], other: list[object]) -> None:
+    left, right = read(one, ""), read(other, "")
+    assert left == read(one, "")
+    assert agree(left, left) == ()
+    assert set(agree(left, right)) == set(agree(right, left))
+    assert left.kind != "bound" or len(left.text) <= TEXT_WIDTH
+    assert len(left.context) <= MAX_BYTES
+
+
+def _seconds(chat: list[dict[str, str]]) -> float:
+    start = time.process_time()
+    read(chat, "")
+    return time.process_time() - start
+
+
+def test_huge_chats_are_opaque_at_once() -> None:
+    many = turns(" | ".join(f"turn {i}" for i in range(2_001)))
+    large = turns("a" * 1_000_000 + " | b | What is it?")
+    crowd = turns("e" + "\u0301" * 500_000 + " | b | What is it?")
+    for chat in (many, large, crowd):
+        assert read(chat, "").kind == "opaque"
+        assert _seconds(chat) < 0.2
+
+
+@pytest.mark.parametrize(
+    "filler", [", ", ". ", "a,", "no ", "1. ", "是,", "(", "my my ", "the the text ", "x - ", "not it but "]
+)
+def test_time_is_bounded_whatever_is_repeated(filler: str) -> None:
+    chat = turns(
+        f"{(filler * 6_000)[:6_000]} | {(filler * 3_000)[:3_000]} | {(filler * 1_900)[:1_900]} what is it?"
+    )
+    assert _seconds(chat) < 1.0
