@@ -26,6 +26,8 @@ class Source(StrEnum):
     """The caller said so."""
     VERDICT = "verdict"
     """A reviewer said so."""
+    SEEN = "seen"
+    """No label: hits and would-be hits as such, so that one knows how many the complaints came from."""
 
 
 class Finding(StrEnum):
@@ -96,6 +98,12 @@ class EvidenceStore(Protocol):
 
         A wrong one also raises its entry's flag (see `flags`).
         """
+        ...
+
+    async def see(
+        self, tenant: TenantId, domain: str, at: float, hits: Mapping[tuple[int, int], int]
+    ) -> None:
+        """Count hits and would-be hits by (bucket, bin): cells of source `seen`, none of them wrong."""
         ...
 
     async def counts(self, tenant: TenantId, domain: str) -> tuple[Cell, ...]:

@@ -123,6 +123,24 @@ class RedisEvidence:
             await self._know(label.tenant)
         return counted
 
+    async def see(
+        self, tenant: TenantId, domain: str, at: float, hits: Mapping[tuple[int, int], int]
+    ) -> None:
+        """Count hits and would-be hits by (bucket, bin).
+
+        Raises:
+            StoreError: unreachable, late, read-only or full.
+        """
+        if not hits:
+            return
+        keys = (self._of(tenant, "qv", domain), self._of(tenant, "qd"))
+        flat: list[int] = []
+        for (bucket, bin_), count in sorted(hits.items()):
+            flat += [bucket, bin_, count]
+        arguments = (self._rules.buckets, int(self._rules.life * 1000), repr(at), raw(domain), *flat)
+        if is_yes(await self._link.run(self._scripts.see, keys, arguments), b"ok", (b"old", b"early")):
+            await self._know(tenant)
+
     async def counts(self, tenant: TenantId, domain: str) -> tuple[Cell, ...]:
         """Give all cells that are not aged out.
 

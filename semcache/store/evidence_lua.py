@@ -80,6 +80,29 @@ return 'ok'
 """
 )
 
+_SEE = (
+    "#!lua\n"
+    + _AGE
+    + """
+local keep, life, at = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+if at > tonumber(redis.call('TIME')[1]) + 86400 then return 'early' end
+local reset = tonumber(redis.call('HGET', KEYS[1], '#r') or '')
+if reset and at <= reset then return 'old' end
+redis.call('SCARD', KEYS[2])
+for i = 5, #ARGV, 3 do
+  local bucket = tonumber(ARGV[i])
+  age(KEYS[1], '#b', bucket, keep, '^%a+:(-?%d+):')
+  if bucket > tonumber(redis.call('HGET', KEYS[1], '#b')) - keep then
+    redis.call('HINCRBYFLOAT', KEYS[1], 'seen:'..bucket..':'..ARGV[i + 1]..':n', ARGV[i + 2])
+  end
+end
+redis.call('PEXPIRE', KEYS[1], life)
+redis.call('SADD', KEYS[2], ARGV[4])
+redis.call('PEXPIRE', KEYS[2], life)
+return 'ok'
+"""
+)
+
 _RESET = """#!lua
 local before = tonumber(redis.call('HGET', KEYS[1], '#r') or '') or 0
 redis.call('DEL', KEYS[1])
@@ -146,6 +169,7 @@ class EvidenceScripts:
 
     add: Script = field(default_factory=lambda: Script(_ADD))
     tally: Script = field(default_factory=lambda: Script(_TALLY))
+    see: Script = field(default_factory=lambda: Script(_SEE))
     reset: Script = field(default_factory=lambda: Script(_RESET))
     reserve: Script = field(default_factory=lambda: Script(_RESERVE))
     allows: Script = field(default_factory=lambda: Script(_ALLOWS))

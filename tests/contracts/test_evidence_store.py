@@ -139,6 +139,26 @@ async def test_nonsense_is_refused(subject: Subject, changes: dict[str, float]) 
     assert refused.value.kind == "invalid"
 
 
+async def test_hits_as_such_are_cells_of_their_own(subject: Subject) -> None:
+    store = subject.labels
+    await store.see(ACME, "chat", NOW, {(100, 3): 5, (101, 4): 1})
+    await store.see(ACME, "chat", NOW, {(101, 4): 2})
+    await store.see(ACME, "chat", NOW, {})
+    await store.add(label("a", bucket=101, bin=4))
+    assert await store.counts(ACME, "chat") == (
+        Cell(Source.AUDIT, 101, 4, 1.0, 0.0),
+        Cell(Source.SEEN, 100, 3, 5.0, 0.0),
+        Cell(Source.SEEN, 101, 4, 3.0, 0.0),
+    )
+    await store.see(ACME, "chat", NOW, {(90, 1): 7, (111, 1): 1})
+    assert [cell.bucket for cell in await store.counts(ACME, "chat")] == [111]
+    await store.see(ACME, "chat", NOW + 2 * DAY, {(500, 1): 7})
+    await store.reset(ACME, "chat", NOW)
+    await store.see(ACME, "chat", NOW, {(111, 1): 7})
+    assert await store.counts(ACME, "chat") == ()
+    assert await store.domains(ACME) == ("chat",)
+
+
 async def test_a_reset_forgets_and_refuses_what_was_observed_before(subject: Subject) -> None:
     store = subject.labels
     await store.add(label("a"))

@@ -69,6 +69,22 @@ class FakeEvidence:
             del words[key]
         words[day, word] += count
 
+    async def see(
+        self, tenant: TenantId, domain: str, at: float, hits: Mapping[tuple[int, int], int]
+    ) -> None:
+        self._reached()
+        place = (tenant, domain)
+        if not hits or at > time.time() + DAY or at <= self.resets.get(place, -math.inf):
+            return
+        cells = self.cells[place]
+        self.words[place] += Counter()
+        for (bucket, bin), count in sorted(hits.items()):
+            newest = max([bucket, *(b for _, b, _ in cells)])
+            for key in [key for key in cells if key[1] <= newest - self.buckets]:
+                del cells[key]
+            if bucket > newest - self.buckets:
+                cells.setdefault((Source.SEEN, bucket, bin), [0.0, 0.0])[0] += count
+
     async def counts(self, tenant: TenantId, domain: str) -> tuple[Cell, ...]:
         self._reached()
         cells = self.cells[tenant, domain]

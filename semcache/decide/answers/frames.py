@@ -25,7 +25,7 @@ def replaced(one: Sequence[str], other: Sequence[str]) -> bool:
     if matcher.ratio() < _FRAME:
         return False
     return any(
-        _news(left[a:b], right) and _news(right[c:d], left)
+        _news(left[a:b], right) and _news(right[c:d], left) and not _amounts(left[a:b], right[c:d])
         for tag, a, b, c, d in matcher.get_opcodes()
         if tag == "replace"
     )
@@ -34,3 +34,8 @@ def replaced(one: Sequence[str], other: Sequence[str]) -> bool:
 def _news(words: Sequence[str], other: Sequence[str]) -> bool:
     """True when a content word of these is nowhere in the other sentence."""
     return bool(words_of(" ".join(words)) - words_of(" ".join(other)))
+
+
+def _amounts(one: Sequence[str], other: Sequence[str]) -> bool:
+    """True when both hold a figure: `7 km`, `7000 metres` are compared by what they measure."""
+    return all(any(word[0].isdigit() for word in words) for words in (one, other))

@@ -1,0 +1,108 @@
+"""Asking a backend once more what a hit answered, whole and with a deadline.
+
+The request goes out as the client's own would have, without streaming. Knows nothing of comparing, labels
+or money.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from semcache.answer.assemble import JsonAssembler
+from semcache.answer.canonical import Incomplete
+from semcache.answer.decode import close, content_coding, decoded
+from semcache.core import Completion
+from semcache.errors import UpstreamError
+from semcache.journey import Asked, Backend, Step, call_of
+from semcache.ports import UpstreamCall
+
+_STREAMING = frozenset(("stream", "stream_options"))
+LONGEST = 4 << 20
+"""Bytes of an answer that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No answer to compare with; `reason` is a closed word."""
+
+    reason: str
+
+
+def unstreamed(asked: Asked) -> Asked:
+    """Give the same request for a whole answer."""
+    request = asked.request
+    body = {name: value for name, value in request.body.items() if name not in _STREAMING}
+    return replace(asked, request=replace(request, body=body, stream=False, include_usage=False, keys={}))
+
+
+async def ask_again(step: Step, deadline: float) -> Completion | Failed:
+    """Have the backend of a request answer it once more.
+
+    Args:
+        step: the request, with its backend and policy.
+        deadline: seconds for the whole answer.
+    """
+    call = call_of(unstreamed(step.asked), step.backend, step.policy, step.snapshot)
+    return await ask(step.backend, call, deadline)
+
+
+async def ask(backend: Backend, call: UpstreamCall, deadline: float) -> Completion | Failed:
+    """Send a call and read its whole answer; every fault of the upstream is a `Failed`."""
+    try:
+        async with asyncio.timeout(deadline):
+            return await _answer(backend, call)
+    except TimeoutError:
+        return Failed("late")
+    except UpstreamError as error:
+        return Failed(error.code or "upstream")
+
+
+async def _answer(backend: Backend, call: UpstreamCall) -> Completion | Failed:
+    reply = await backend.generator.open(call)
+    try:
+        if reply.status != 200:
+            return Failed(f"status-{reply.status}")
+        assembler = JsonAssembler(LONGEST)
+        body = decoded(reply, content_coding(reply.headers), max_bytes=LONGEST)
+        try:
+            async for chunk in body:
+                assembler.feed(chunk)
+        finally:
+            await close(body)
+    finally:
+        await reply.aclose()
+    found = assembler.finish()
+    return Failed(found.reason) if isinstance(found, Incomplete) else found
+
+
+def text_of(completion: Completion) -> str:
+    """Give what an answer says: the text of its choices, and the calls that it makes as JSON."""
+    try:
+        document = orjson.loads(completion.body)
+    except orjson.JSONDecodeError:
+        return ""
+    choices = document.get("choices") if isinstance(document, dict) else None
+    parts = [
+        part for choice in choices or () if isinstance(choice, dict) for part in _said(choice.get("message"))
+    ]
+    return "\n".join(parts)
+
+
+def _said(message: Any) -> Iterator[str]:
+    if not isinstance(message, Mapping):
+        return
+    content = message.get("content")
+    if isinstance(content, str) and content:
+        yield content
+    elif isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        yield from (text for text in texts if isinstance(text, str))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield f'{{"{function.get("name")}": {function.get("arguments") or "{}"}}}'

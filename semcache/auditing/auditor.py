@@ -1,0 +1,290 @@
+"""Hits are counted, and a share of them is checked against what the backend says now.
+
+    served   -> counted; by a coin of the domain's share the backend is asked again -> compared -> label
+    shadowed -> counted; the backend answered anyway, so its answer is compared      -> label
+
+All of it happens after the request, in tasks of its own: bounded in number, time and money. A label that
+says wrong is one only when the backend does not contradict itself as much. Exact hits are counted and not
+checked: they are answers to the same question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from semcache.auditing.asking import Failed, ask_again, text_of
+from semcache.auditing.books import Books
+from semcache.auditing.purse import Purse
+from semcache.auditing.verdicts import Bench, Verdict
+from semcache.core import CachePolicy, Completion, Hit, TenantId
+from semcache.decide.risk.grid import bin_of, bucket_of
+from semcache.errors import StoreError
+from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Source
+from semcache.journey import Step
+from semcache.ports import Clock
+
+Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
+
+
+class Told(Protocol):
+    """Hears of audits, for the metrics."""
+
+    def audited(self, tenant: str, domain: str, verdict: str) -> None:
+        """An audit ended: `right`, `wrong`, `undecided`, `failed`."""
+
+    def labelled(self, source: str, verdict: str) -> None:
+        """A label was counted."""
+
+    def dropped(self, reason: str) -> None:
+        """An audit was due and not made."""
+
+    def spent(self, tenant: str, micro_usd: int) -> None:
+        """Money was spent."""
+
+    def estimated(self, tenant: str, domain: str, share: float) -> None:
+        """So many of the labelled hits of a domain are wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLimits:
+    """Bounds of one worker's audits.
+
+    Attributes:
+        at_once: audits that run.
+        waiting: audits that run or wait; beyond, they are dropped and counted. A tenant gets half of it.
+        deadline: seconds for an answer of the backend.
+        verified: share of the share for answers that a human vouches for.
+        flush_every: seconds between writing counts down.
+    """
+
+    at_once: int = 4
+    waiting: int = 64
+    deadline: float = 60.0
+    verified: float = 0.25
+    flush_every: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A hit to be checked; `fresh` is the backend's answer where it gave one anyway."""
+
+    step: Step
+    hit: Hit
+    request_id: str
+    fresh: Completion | None = None
+
+    @property
+    def source(self) -> Source:
+        return Source.AUDIT if self.fresh is None else Source.SHADOW
+
+
+class Auditing:
+    """One worker's auditor.
+
+    Args:
+        evidence: where labels go.
+        books: where hits are counted.
+        purse: what may be spent.
+        bench: says what two answers tell.
+        share: gives the share of hits, and of would-be hits, to check under a policy, in [0, 1].
+        coin: gives uniform numbers in [0, 1).
+        clock: time of labels.
+        spawn: starts a task that the lifespan owns.
+        told: hears of everything.
+        limits: bounds.
+    """
+
+    def __init__(
+        self,
+        evidence: EvidenceStore,
+        books: Books,
+        purse: Purse,
+        bench: Bench,
+        *,
+        share: Callable[[CachePolicy], float],
+        coin: Callable[[], float],
+        clock: Clock,
+        spawn: Spawn,
+        told: Told,
+        limits: AuditLimits,
+    ) -> None:
+        self._evidence = evidence
+        self._books = books
+        self._purse = purse
+        self._bench = bench
+        self._share = share
+        self._coin = coin
+        self._clock = clock
+        self._spawn = spawn
+        self._told = told
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.at_once)
+        self._waiting: Counter[TenantId] = Counter()
+
+    def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
+        """Take note of a hit that was served, and perhaps check it. Never waits."""
+        policy = step.policy
+        self._note(policy, hit, "exact" if hit.exact else "semantic")
+        if step.asked.directives.no_store:
+            return
+        served = ServedHit(
+            request=request_id,
+            entry=hit.entry.id,
+            domain=policy.domain,
+            principal=step.asked.caller.principal,
+            exact=hit.exact,
+            bin=_bin(hit),
+            at=self._clock.now(),
+            score=hit.score,
+            similarity=hit.similarity,
+        )
+        self._books.serve(policy.tenant, served)
+        if self._is_due(step, hit) and self._may_ask(step):
+            self._start(_Job(step, hit, request_id))
+
+    def on_shadow(self, step: Step, hit: Hit, fresh: Completion, request_id: str) -> None:
+        """Take note of a hit that was not served, and perhaps compare it with the answer that was. Never waits."""
+        self._note(step.policy, hit, "shadow-exact" if hit.exact else "shadow-semantic")
+        if not step.asked.directives.no_store and self._is_due(step, hit):
+            self._start(_Job(step, hit, request_id, fresh))
+
+    async def run(self) -> None:
+        """Write counts down every few seconds, for as long as the worker lives."""
+        while True:
+            await asyncio.sleep(self._limits.flush_every)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write down what was counted, and work out how many hits of these domains seem wrong."""
+        places = self._books.places()
+        if await self._books.flush(self._clock.now()):
+            for tenant, domain in places:
+                await self._estimate(tenant, domain)
+
+    # -- choosing -----------------------------------------------------------------------
+
+    def _note(self, policy: CachePolicy, hit: Hit, word: str) -> None:
+        self._books.count(policy.tenant, policy.domain, word)
+        if not hit.exact and hit.score is not None:
+            self._books.see(policy.tenant, policy.domain, bucket_of(self._clock.now()), bin_of(hit.score))
+
+    def _is_due(self, step: Step, hit: Hit) -> bool:
+        if hit.exact or not step.policy.audit.enabled or step.asked.raw_body is not None:
+            return False
+        share = self._share(step.policy) * (self._limits.verified if hit.entry.status.is_verified else 1.0)
+        return self._coin() < share
+
+    def _may_ask(self, step: Step) -> bool:
+        """A caller who brings a key of their own would pay for the audit."""
+        own = step.asked.caller.authorization is not None
+        return not own or step.policy.audit.passthrough
+
+    def _start(self, job: _Job) -> None:
+        tenant, most = job.step.policy.tenant, self._limits.waiting
+        if self._waiting.total() >= most or self._waiting[tenant] >= max(1, most // 2):
+            self._drop(job, "queue")
+            return
+        self._waiting[tenant] += 1
+        task = self._spawn(self._audit(job))
+        task.add_done_callback(lambda _: self._ended(tenant))
+
+    def _ended(self, tenant: TenantId) -> None:
+        self._waiting[tenant] -= 1
+        if self._waiting[tenant] <= 0:
+            del self._waiting[tenant]
+
+    def _drop(self, job: _Job, reason: str) -> None:
+        self._told.dropped(reason)
+        self._books.count(job.step.policy.tenant, job.step.policy.domain, f"dropped-{reason}")
+
+    # -- checking -----------------------------------------------------------------------
+
+    async def _audit(self, job: _Job) -> None:
+        async with self._slots:
+            fresh = job.fresh if job.fresh is not None else await self._asked(job)
+            if fresh is None:
+                return
+            if isinstance(fresh, Failed):
+                policy = job.step.policy
+                self._told.audited(policy.tenant, policy.domain, "failed")
+                self._books.count(policy.tenant, policy.domain, "audit-failed")
+                return
+            await self._label(job, await self._judged(job, fresh))
+
+    async def _asked(self, job: _Job) -> Completion | Failed | None:
+        """Ask the backend again and pay for it; None when it may not be asked."""
+        step, usage = job.step, job.hit.entry.completion.usage
+        taken = await self._purse.take(step.policy, step.asked.request.model, usage, self._clock.now())
+        if isinstance(taken, str):
+            self._drop(job, taken)
+            return None
+        answer = await ask_again(step, self._limits.deadline)
+        used = answer.usage if isinstance(answer, Completion) else None
+        self._paid(step.policy, await self._purse.settle(taken, used))
+        return answer
+
+    async def _judged(self, job: _Job, fresh: Completion) -> Verdict:
+        step = job.step
+        question, cached, now = step.asked.request.prompt or "", job.hit.entry.completion, text_of(fresh)
+        verdict = await self._bench.verdict(
+            step.policy, step.asked.request.model, (question, text_of(cached), now)
+        )
+        self._paid(step.policy, verdict.cost)
+        if (
+            verdict.finding is not Finding.WRONG
+            or step.asked.request.temperature == 0
+            or not self._may_ask(step)
+        ):
+            return verdict
+        again = await self._asked(job)
+        if not isinstance(again, Completion):
+            return verdict
+        return await self._bench.confirmed(verdict, question, (text_of(cached), now, text_of(again)))
+
+    def _paid(self, policy: CachePolicy, micro_usd: int) -> None:
+        self._told.spent(policy.tenant, micro_usd)
+        self._books.count(policy.tenant, policy.domain, "money", micro_usd)
+
+    async def _label(self, job: _Job, verdict: Verdict) -> None:
+        policy, hit, now = job.step.policy, job.hit, self._clock.now()
+        label = Label(
+            id=f"{job.source}:{job.request_id}",
+            tenant=policy.tenant,
+            domain=policy.domain,
+            source=job.source,
+            finding=verdict.finding,
+            bin=_bin(hit),
+            bucket=bucket_of(now),
+            at=now,
+            entry=hit.entry.id,
+            request=job.request_id,
+            score=hit.score,
+            similarity=hit.similarity,
+            reasons=verdict.reasons,
+        )
+        try:
+            counted = await self._evidence.add(label)
+        except StoreError:
+            self._drop(job, "store")
+            return
+        if counted:
+            self._told.labelled(job.source, verdict.finding)
+            self._told.audited(policy.tenant, policy.domain, verdict.finding)
+
+    async def _estimate(self, tenant: TenantId, domain: str) -> None:
+        try:
+            cells = await self._evidence.counts(tenant, domain)
+        except StoreError:
+            return
+        drawn = [cell for cell in cells if cell.source in (Source.AUDIT, Source.SHADOW)]
+        labels = sum(cell.n for cell in drawn)
+        if labels > 0:
+            self._told.estimated(tenant, domain, sum(cell.wrong for cell in drawn) / labels)
+
+
+def _bin(hit: Hit) -> int | None:
+    return None if hit.exact or hit.score is None else bin_of(hit.score)

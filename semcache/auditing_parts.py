@@ -1,0 +1,79 @@
+"""What the auditor of a worker is built from. Builders only; `app` puts them in."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Mapping
+
+from semcache.auditing.auditor import Auditing, AuditLimits, Spawn, Told
+from semcache.auditing.books import Books
+from semcache.auditing.purse import Purse
+from semcache.auditing.verdicts import Bench, Similar
+from semcache.core import CachePolicy
+from semcache.cost.prices import micro_usd
+from semcache.errors import EncoderError
+from semcache.journey import Backend
+from semcache.ports import Clock, Encoder
+from semcache.store.evidence_hits import EvidenceShelves
+
+_WORD = 8
+
+
+def auditing_of(
+    shelves: EvidenceShelves,
+    backends: Mapping[str, Backend],
+    encoder: Encoder | None,
+    share: Callable[[CachePolicy], float],
+    clock: Clock,
+    spawn: Spawn,
+    told: Told,
+    limits: AuditLimits | None = None,
+) -> Auditing:
+    """Give the auditor of a worker; the caller spawns its `run` and calls `flush` once at the end.
+
+    Args:
+        shelves: the shared evidence.
+        backends: upstreams by name; a policy may name one as judge.
+        encoder: tells how alike two answers are; None: comparing does without.
+        share: gives the share of hits to check under a policy.
+        clock: time.
+        spawn: starts a task that the lifespan owns.
+        told: the metrics.
+        limits: bounds.
+    """
+    purse = Purse(shelves.budget, micro_usd)
+    bench = Bench(
+        similar=similar_by(encoder) if encoder is not None else None,
+        backends=backends,
+        purse=purse,
+        clock=clock,
+        new_word=lambda: secrets.token_hex(_WORD),
+    )
+    return Auditing(
+        shelves.labels,
+        Books(shelves.labels, shelves.hits),
+        purse,
+        bench,
+        share=share,
+        coin=random.random,
+        clock=clock,
+        spawn=spawn,
+        told=told,
+        limits=limits or AuditLimits(),
+    )
+
+
+def similar_by(encoder: Encoder) -> Similar:
+    """Give what tells how alike two answers are, on the encoder's reference scale."""
+
+    async def similar(one: str, other: str) -> float | None:
+        try:
+            left, right = await encoder.encode(one), await encoder.encode(other)
+        except EncoderError:
+            return None  # too long, or too busy with requests
+        if left.encoder != right.encoder:
+            return None
+        return encoder.to_reference(left.encoder, float(left.vector @ right.vector))
+
+    return similar
