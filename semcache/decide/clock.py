@@ -30,6 +30,8 @@ class Taken:
 def read(text: Text, i: int) -> Taken | None:
     """Read a time or a date that begins with the digits at token i, or nothing."""
     words = text.words
+    if words[i].count(".") == 2:
+        return _dotted(words[i], i + 1)
     if not words[i].isdecimal() or len(words[i]) > 4:
         return None
     return _iso_date(text, i) or _month(words, i) or _colon_time(text, i) or _hour(text, i)
@@ -51,6 +53,23 @@ def _iso_date(text: Text, i: int) -> Taken | None:
     return Taken(i + 3, numbers=(words[i], _plain(words[i + 2])), months=(int(words[i + 1]),))
 
 
+def _dotted(word: str, end: int) -> Taken | None:
+    """Read `05.03.2024` (day first) and `2024.03.05`."""
+    parts = word.split(".")
+    if not all(part.isdecimal() for part in parts):
+        return None
+    year, month, day = parts if len(parts[0]) == 4 else parts[::-1]
+    if (
+        len(year) != 4
+        or len(month) > 2
+        or len(day) > 2
+        or not 1 <= int(month) <= 12
+        or not 1 <= int(day) <= 31
+    ):
+        return None
+    return Taken(end, numbers=(year, _plain(day)), months=(int(month),))
+
+
 def _month(words: Sequence[str], i: int) -> Taken | None:
     if len(words[i]) <= 2 and i + 1 < len(words) and words[i + 1] == "月" and 1 <= int(words[i]) <= 12:
         return Taken(i + 2, months=(int(words[i]),))
@@ -67,6 +86,8 @@ def _meridiem(words: Sequence[str], end: int) -> tuple[str, int]:
         ("evening",),
     ):
         return ("am" if words[end + 2] == "morning" else "pm"), end + 3
+    if words[end : end + 2] == ("at", "night"):
+        return "pm", end + 2
     if words[end : end + 2] in (("a", "m"), ("p", "m")):
         return words[end] + "m", end + 2
     return "", end

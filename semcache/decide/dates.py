@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 
 from semcache.decide.marks import Found, Mark
 from semcache.decide.text import Token
 
 FAMILY = "date"
+FEAST = "feast"
 _DAY, _MONTH, _TIME = "day", "month", "time"
 
 _WEEKDAYS = (
@@ -22,18 +24,18 @@ _WEEKDAYS = (
     "sunday sundays 周日 周天 星期日 星期天 礼拜天", "weekend weekends 周末 周六日 周六周日", "weekday weekdays 工作日 平日",
 )  # fmt: skip
 _MONTHS = (
-    "january jan", "february feb", "march", "april apr", "may", "june jun", "july jul", "august aug",
+    "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
     "september sep sept", "october oct", "november nov", "december dec",
 )  # fmt: skip
 _TIMES = {
-    "now": "today|now|currently|nowadays|this week|this month|this year|at the moment|right now|presently|tonight|今天|今日|现在|"
+    "now": "today|now|currently|nowadays|this week|this month|this year|this evening|at the moment|right now|presently|tonight|今天|今日|现在|"
     "目前|今年|本月|本周|如今|这个月|这周|当前|当下|眼下|今晚",
     "tomorrow": "tomorrow|明天|明日",
     "after tomorrow": "day after tomorrow|后天",
     "yesterday": "yesterday|昨天|昨日|last night|昨晚",
     "before yesterday": "day before yesterday|前天",
     "last week": "last week|previous week|past week|上周|上星期|上个星期|上礼拜",
-    "next week": "next week|下周|下星期|下个星期|下礼拜",
+    "next week": "next week|coming week|下周|下星期|下个星期|下礼拜",
     "last month": "last month|previous month|past month|上月|上个月",
     "next month": "next month|下月|下个月",
     "last year": "last year|previous year|past year|去年|上一年",
@@ -44,19 +46,39 @@ _TIMES = {
     "next quarter": "next quarter|下季度|下个季度",
     "used": "used to be|use to be|曾经",
 }
-_WEEKEND = {"weekend": ("saturday", "sunday")}
+# Feasts of a fixed date, as month-day.
+_FEASTS = {
+    "1-1": "new year's day|new years day|new year day|元旦|元旦节",
+    "2-14": "valentine's day|valentines day|valentine day|情人节",
+    "3-8": "women's day|international women day|妇女节|三八妇女节|三八节",
+    "3-17": "saint patrick day|st patrick day|st patricks day",
+    "5-1": "labour day in china|may day|劳动节|五一|五一节|五一劳动节",
+    "6-1": "儿童节|六一|六一儿童节",
+    "7-4": "fourth of july|independence day of the united states",
+    "10-1": "国庆|国庆节|十一国庆|十一国庆节",
+    "10-31": "halloween|万圣节",
+    "11-11": "双十一|双11|singles day",
+    "12-24": "christmas eve|平安夜",
+    "12-25": "christmas day|christmas|xmas|圣诞|圣诞节",
+    "12-31": "new year's eve|new years eve|new year eve",
+}
+_WEEKEND = {"weekday": ("weekday",), "weekend": ("saturday", "sunday")}
 _NOON = {"12:00": "noon|midday|正午", "0:00": "midnight|午夜|零点"}
 
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """Weekdays, months (1 to 12), clock times and words of time of one text; `told` what an aside says of these."""
+    """Weekdays, months (1 to 12), clock times and words of time of one text; `told` what an aside says of these.
+
+    `tense` is `is` or `was` where a question begins with it (`who was`).
+    """
 
     days: frozenset[str]
     months: frozenset[int]
     times: frozenset[str]
     words: frozenset[str]
     told: frozenset[str]
+    tense: str = ""
 
 
 def entries() -> Iterator[tuple[str, Mark]]:
@@ -65,9 +87,19 @@ def entries() -> Iterator[tuple[str, Mark]]:
         name, *_ = line.split()
         for word in line.split():
             yield word, Mark(FAMILY, _DAY, name)
+    for prefix, which in (("上", "last week"), ("下", "next week"), ("这", "now"), ("本", "now")):
+        for stem, number in product(("周", "星期", "礼拜", "个星期"), range(7)):
+            yield (
+                f"{prefix}{stem}{'一二三四五六日'[number]}",
+                Mark(FAMILY, _DAY, _WEEKDAYS[number].split()[0]),
+            )
+            yield f"{prefix}{stem}{'一二三四五六日'[number]}", Mark(FAMILY, _TIME, which)
     for number, line in enumerate(_MONTHS, 1):
         for word in line.split():
             yield word, Mark(FAMILY, _MONTH, str(number))
+    for name, phrases in _FEASTS.items():
+        for phrase in phrases.split("|"):
+            yield phrase.replace("'s", ""), Mark(FAMILY, FEAST, name)
     for name, phrases in (*_TIMES.items(), *_NOON.items()):
         for phrase in phrases.split("|"):
             yield phrase, Mark(FAMILY, "clock" if name in _NOON else _TIME, name)
@@ -81,15 +113,35 @@ def of(
     found = [item for item in found if item.start not in asides]
     named = {int(f.mark.member) for f in found if f.mark.name == _MONTH and _is_month(tokens, f)}
     clock = {f.mark.member for f in found if f.mark.name == "clock"}
+    days = {
+        day for f in found if f.mark.name == _DAY for day in _WEEKEND.get(f.mark.member, (f.mark.member,))
+    }
+    if {"monday", "friday"} == days and _is_span(tokens):
+        days = {"weekday"}
     return Dates(
-        days=frozenset(
-            day for f in found if f.mark.name == _DAY for day in _WEEKEND.get(f.mark.member, (f.mark.member,))
-        ),
+        days=frozenset(days),
         months=frozenset(months | named),
         times=frozenset(times | clock),
         words=frozenset((*(f.mark.member for f in found if f.mark.name == _TIME), *_becoming(tokens))),
         told=told,
+        tense=_tense(tokens),
     )
+
+
+def _tense(tokens: Sequence[Token]) -> str:
+    if any(token.low[0].isdigit() for token in tokens):
+        # A year says when; the tense then only agrees with it.
+        return ""
+    for token, following in pairwise(tokens):
+        if token.low in ("who", "what", "where") and following.low in ("is", "are", "was", "were"):
+            return "is" if following.low in ("is", "are") else "was"
+    return ""
+
+
+def _is_span(tokens: Sequence[Token]) -> bool:
+    """True for `Mon-Fri`, `Monday to Friday`, `周一到周五`."""
+    gaps = any(token.gap.strip() in ("-", "\u2013", "~") and token.low.startswith("fri") for token in tokens)
+    return gaps or any(token.low in ("to", "through", "till", "until", "到", "至") for token in tokens)
 
 
 def _becoming(tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -118,6 +170,8 @@ def _is_month(tokens: Sequence[Token], found: Found) -> bool:
 
 def conflict(one: Dates, other: Dates) -> bool:
     """True when the texts speak of different days, months, clock times or times."""
+    if one.tense and other.tense and one.tense != other.tense:
+        return True
     if one.days != other.days or one.times != other.times:
         return True
     if one.told and other.told and one.told != other.told:

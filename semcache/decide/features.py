@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from semcache.decide import (
+    conditions,
     dates,
     formats,
     fragments,
@@ -54,6 +55,7 @@ class Features:
     names: names.Names
     kinds: dict[str, frozenset[str]]
     places: frozenset[str]
+    words: frozenset[str]
     formats: frozenset[str]
     lengths: frozenset[str]
     language: str
@@ -117,11 +119,22 @@ def extract(text: str) -> Features:
 def _extract(seen: Text, asides: frozenset[int]) -> Features:
     found = families(seen)
     amounts = reading.extract(seen, asides)
+    for item in found[dates.FAMILY]:
+        if item.mark.name == dates.FEAST:
+            month, _, day = item.mark.member.partition("-")
+            amounts.months.add(int(month))
+            amounts.numbers.append(quantities.Number(day, soft=True, at=(item.start, item.end)))
+    terms = conditions.places(seen.tokens)
+    if terms:
+        amounts.numbers = [
+            quantities.typed(number) if number.at[0] in terms else number for number in amounts.numbers
+        ]
     negated = negation.of(found[negation.FAMILY], seen.tokens, asides)
     known = {
         i
         for family in (kinds.FAMILY, places.FAMILY, dates.FAMILY)
         for item in found[family]
+        if not kinds.is_ambiguous(item, seen.tokens)
         for i in range(item.start, item.end)
     }
     forms = formats.wanted(found[formats.FAMILY])
@@ -134,9 +147,15 @@ def _extract(seen: Text, asides: frozenset[int]) -> Features:
             frozenset(seen.words),
             frozenset(order.stem(word) for word in seen.words),
         ),
-        names=names.of(seen, frozenset(known), asides | sentences.glosses(seen.tokens)),
+        names=names.of(
+            seen,
+            frozenset(known | amounts.taken),
+            asides | sentences.glosses(seen.tokens),
+            terms,
+        ),
         kinds=kinds.members(found[kinds.FAMILY]),
-        places=places.named(found[places.FAMILY]),
+        places=places.of(found[places.FAMILY], seen.tokens),
+        words=frozenset(seen.words),
         formats=forms - formats.LENGTHS,
         lengths=forms & formats.LENGTHS,
         language=language.detect(seen),

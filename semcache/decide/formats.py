@@ -12,13 +12,16 @@ from semcache.decide.marks import Found, Mark
 from semcache.decide.wordlist import split
 
 FAMILY = "format"
-LENGTHS = frozenset(("paragraph", "sentence", "word"))
+LENGTHS = frozenset(("paragraph", "sentence", "word", "page", "brief", "detailed"))
 
 _DATA = split("json xml yaml csv html markdown latex sql toml")
 _TABLE = {
     "table": "in a table|as a table|in table form|in table format|tabular|a table of|in tabular form|用表格|表格形式|列表格|以表格|做成表格|列个表|表格",
     "bullets": "bullet|bullets|bullet points|bullet list|bulleted list|bulleted|as a list|in list form|numbered list|"
     "要点|分点|列点|用列表|列表形式|逐条|分条",
+    "page": "in a page|one page|single page|一页纸|一页",
+    "brief": "briefly|in brief|in short|tl dr|tldr|keep it short|short answer|short summary|concisely|in a nutshell|in a few words|in a few sentences|简要|简短|简单介绍|简单说|简述|一句话概括",
+    "detailed": "in detail|in depth|in-depth|detailed answer|thoroughly|at length|comprehensive|comprehensively|with full details|long answer|详细|详尽|深入|详细介绍|详细说明|具体说明|长一点",
     "paragraph": "in a paragraph|one paragraph|in prose|一段话|用一段话",
     "sentence": "in a sentence|one sentence|single sentence|in a single sentence|一句话|用一句话",
     "word": "one word|in a word|single word|yes or no answer|answer yes or no|一个词|用一个词|只回答是或否",

@@ -74,6 +74,8 @@ def is_fragment(tokens: Sequence[Token]) -> bool:
 
 def _is_short_fragment(words: list[str]) -> bool:
     spaced = " ".join(words) + " "
+    if words[0] == "which" and len(words) > 4:
+        return False
     if all(word in _REPLIES for word in words) or spaced.startswith(tuple(o + " " for o in _OPENINGS)):
         return True
     has_verb = not _VERBS.isdisjoint(words)

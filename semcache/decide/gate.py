@@ -22,6 +22,7 @@ from semcache.decide import (
     names,
     order,
     payload,
+    places,
     polarity,
     quantities,
     questions,
@@ -85,7 +86,7 @@ def _rules() -> dict[Veto, Rule]:
         Veto.NAMES: lambda a, b: names.conflict(a.names, b.names),
         Veto.CODES: lambda a, b: names.code_conflict(a.names, b.names),
         Veto.PERSONS: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.PERSONS),
-        Veto.PLACES: lambda a, b: a.places != b.places,
+        Veto.PLACES: lambda a, b: places.conflict(a.places, b.places, a.words, b.words),
         Veto.KIND: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.THINGS),
         Veto.FORMAT: lambda a, b: a.formats != b.formats,
         Veto.LENGTH: lambda a, b: a.lengths != b.lengths or _numbers(a, b, quantities.LENGTH),
@@ -112,6 +113,16 @@ _TOLD = frozenset(
 """What a story may tell without changing the answer."""
 
 
+@lru_cache(maxsize=1)
+def _hints() -> dict[Veto, Rule]:
+    """Give the rules for differences that mean less: they never do more than raise the bar."""
+    return {
+        Veto.NUMBERS: lambda a, b: _numbers(a, b, quantities.TYPE),
+        Veto.NAMES: lambda a, b: names.unmatched(a.names, b.names),
+        Veto.PERSONS: lambda a, b: kinds.one_sided(a.kinds, b.kinds),
+    }
+
+
 def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
     """Give the words of all rules that object to answering one text with the other's answer."""
     if one.plain == other.plain and one.tail == other.tail and names.same(one.names, other.names):
@@ -119,10 +130,15 @@ def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
         return _NOTHING
     vetoed: list[str] = []
     raised: list[str] = []
+    hints = _hints()
     story = one.asked is not None or other.asked is not None
     for word, differs in _rules().items():
         effect: Effect = getattr(rules, word.value)
-        if effect is Effect.OFF or not differs(one, other):
+        if effect is Effect.OFF:
+            continue
+        if not differs(one, other):
+            if word in hints and hints[word](one, other):
+                raised.append(word.value)
             continue
         if story and word in _TOLD and not differs(one.question, other.question):
             effect = min(effect, rules.stories, key=lambda effect: effect.strictness)

@@ -12,10 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from semcache.decide.marks import Found, Mark, forms
+from semcache.decide.text import Token
 
 FAMILY = "kind"
-PERSONS = frozenset(("patient!", "subject", "family", "sex"))
-QUANTIFIERS = frozenset(("quantifier",))
+PERSONS = frozenset(("patient!", "subject", "family", "sex", "occupation", "party"))
+_ALSO_NAMES = frozenset(
+    ("fruit", "colour", "planet", "season", "grain", "shop", "company", "messenger", "structure")
+)
+QUANTIFIERS = frozenset(("quantifier", "bound", "only!"))
 THINGS: frozenset[str] | None = None
 """All groups that are neither persons nor quantifiers."""
 
@@ -24,13 +28,15 @@ _GROUPS = """
 pet: dog+ puppy puppies 狗 狗狗 小狗; cat+ kitten+ 猫 猫咪; horse+ 马匹; rabbit+ 兔子; hamster+ 仓鼠; parrot+ 鹦鹉; goldfish 金鱼; cow+ 奶牛; pig+ 猪; sheep 羊; chicken+ 鸡; duck+ 鸭
 patient!: pregnant pregnancy 孕妇 怀孕 孕期 妊娠 妊娠期; breastfeed~ nursing_mothers lactating 哺乳 哺乳期 喂奶
 subject: newborn+ infant+ baby babies toddler+ 婴儿 宝宝 新生儿 幼儿; child children kid+ 儿童 小孩 孩子 小朋友; elderly seniors 老人 老年人; teenager+ teen+ 青少年; adult+ 成人 成年人 大人
-family: son+ 儿子; daughter+ 女儿; wife wives 妻子 老婆; husband+ 丈夫 老公; mother+ mom mum 妈妈 母亲; father+ dad 爸爸 父亲; brother+ 哥哥 弟弟; sister+ 姐姐 妹妹; grandmother+ grandma 奶奶 外婆; grandfather+ grandpa 爷爷 外公; uncle+ 叔叔 舅舅; aunt+ 阿姨 姑姑; boss manager 老板 上司; colleague+ coworker+ 同事; neighbor+ neighbour+ 邻居; friend+ 朋友
+family: son+ 儿子; daughter+ 女儿; wife wives 妻子 老婆; husband+ 丈夫 老公; mother+ mom mum 妈妈 母亲; father+ dad 爸爸 父亲; brother+ 哥哥 弟弟; sister+ 姐姐 妹妹; grandmother+ grandma 奶奶 外婆; grandfather+ grandpa 爷爷 外公; uncle+ 叔叔 舅舅 伯父 姑父 姨父; aunt+ 阿姨 姑姑 姨妈 舅妈 婶婶; cousin+ 表哥 表弟 表姐 表妹 堂哥 堂弟 堂姐 堂妹; nephew+ 侄子 外甥; niece+ 侄女 外甥女; grandson+ 孙子 外孙; granddaughter+ 孙女 外孙女; mother_in_law 婆婆 岳母 丈母娘; father_in_law 公公 岳父; son_in_law 女婿; daughter_in_law 儿媳 媳妇; stepmother 继母; stepfather 继父; fiance fiancee 未婚夫 未婚妻; girlfriend+ 女朋友; boyfriend+ 男朋友; partner+ 伴侣; roommate+ flatmate+ 室友; parents 爸妈 父母; boss manager 老板 上司; colleague+ coworker+ 同事; neighbor+ neighbour+ 邻居; friend+ 朋友
+occupation: nurse+ 护士; doctor+ physician+ 医生 大夫; dentist+ 牙医; pharmacist+ 药剂师; surgeon+ 外科医生; lawyer+ attorney+ solicitor+ 律师; judge+ 法官; accountant+ 会计; teacher+ 老师 教师; professor+ 教授; engineer+ 工程师; programmer+ developer+ 程序员; designer+ 设计师; driver+ 司机; pilot+ 飞行员; police_officer+ policeman 警察; firefighter+ 消防员; soldier+ 士兵 军人; chef+ cook_job 厨师; waiter+ waitress 服务员; electrician+ 电工; plumber+ 水管工; mechanic+ 修理工; carpenter+ 木匠; farmer+ 农民; journalist+ reporter+ 记者; author+ writer+ 作家 作者; actor+ 演员; actress actresses 女演员; editor+ 编辑; architect+ 建筑师; economist+ 经济学家; historian+ 历史学家; photographer+ 摄影师; interpreter+ translator+ 翻译员; secretary secretaries 秘书; receptionist+ 前台; cashier+ 收银员; salesperson salesman 销售员; banker+ 银行家; broker+ 经纪人; freelancer+ 自由职业者; contractor+ 承包商; intern+ 实习生; administrator+ admin+ 管理员; analyst+ 分析师; agent+ 代理人; investor+ 投资者; auditor+ 审计师; consultant+ 顾问; scientist+ 科学家; researcher+ 研究员; vet veterinarian+ 兽医; midwife midwives 助产士; therapist+ 治疗师; psychologist+ 心理学家 心理咨询师; psychiatrist+ 精神科医生; entrepreneur+ 企业家 创业者; executive+ 高管; artist+ 艺术家; musician+ 音乐家; singer+ 歌手; athlete+ 运动员; coach coaches 教练; organizer+ organiser+ 组织者; educator+ 教育工作者; activist+ 活动家; advisor+ adviser+; academic+ 学者; assistant+ 助理 助手; escort+; investigator+ 侦探 调查员; producer+ 制片人; director+ 导演 董事
+party: landlord+ lessor+ 房东 出租人; tenant+ lessee+ renter+ 租客 租户 房客 承租人; employer+ 雇主 用人单位; employee+ worker+ staff_member+ 员工 雇员 职工 劳动者; buyer+ purchaser+ 买家 买方; seller+ vendor+ merchant+ 卖家 卖方 商家; plaintiff+ claimant+ 原告; defendant+ 被告; borrower+ debtor+ 借款人 债务人; lender+ creditor+ 贷款人 债权人; patient+ 病人 患者; carer+ caregiver+ 护工 照顾者; host+ 房主; guest+ 客人; parent+ 父母 家长; student+ pupil+ 学生; citizen+ 公民; immigrant+ 移民; tourist+ visitor+ 游客; resident+ 居民; refugee+ 难民; veteran+ 退伍军人; retiree+ pensioner+ 退休人员; sender+ 寄件人 发件人; recipient+ receiver+ 收件人; owner+ 业主; donor+ 捐赠者; victim+ 受害者; witness witnesses 证人; executor+ 遗嘱执行人; heir+ beneficiary beneficiaries 继承人 受益人
 sex: men man male+ boy+ 男 男性 男人 男士 男生 男孩; women woman female+ girl+ 女 女性 女人 女士 女生 女孩
 colour: red 红色; green 绿色; blue 蓝色; yellow 黄色; black 黑色; white 白色; purple 紫色; pink 粉色; brown 棕色; grey gray 灰色; orange 橙色
 season: spring 春天 春季; summer 夏天 夏季; autumn 秋天 秋季; winter 冬天 冬季
 daypart: morning+ 早上 上午 早晨 清晨; afternoon+ 下午; evening+ 傍晚; night+ 夜里 夜间
 meal: breakfast 早餐 早饭; lunch 午餐 午饭; dinner supper 晚餐 晚饭
-compass: north northern 北; south southern 南; east eastern 东; west western 西
+compass: north northern; south southern; east eastern; west western; northeast northeastern; northwest northwestern; southeast southeastern; southwest southwestern
 body: head+ 头; eye+ 眼睛; ear+ 耳朵; nose 鼻子; tooth teeth 牙 牙齿; throat 喉咙 嗓子; neck 脖子 颈; shoulder+ 肩膀; arm+ 胳膊; elbow+ 肘; wrist+ 手腕; hand+ 手; finger+ 手指; chest 胸; heart 心脏; lung+ 肺; liver 肝; kidney+ 肾; stomach 胃; spine 脊柱; waist 腰; hip+ 臀; leg+ 腿; knee+ 膝盖; ankle+ 脚踝; heel+ 脚跟; foot feet 脚; toe+ 脚趾; skin 皮肤; bone+ 骨头; muscle+ 肌肉; brain 大脑; jaw 下巴; tongue 舌头; butt buttocks 屁股; thyroid 甲状腺; breast+ 乳房 乳腺; uterus 子宫; prostate 前列腺
 planet: mercury 水星; venus 金星; mars 火星; jupiter 木星; saturn 土星; uranus 天王星; neptune 海王星; moon 月球; sun 太阳
 nature: planet+ 行星; country countries 国家; ocean+ 海洋; river+ 河流; mountain+ 山; lake+ 湖; city cities 城市; continent+ 大洲; island+ 岛
@@ -52,8 +58,9 @@ drug: ibuprofen 布洛芬; paracetamol acetaminophen 对乙酰氨基酚 扑热�
 cancer: breast_cancer 乳腺癌; lung_cancer 肺癌; colon_cancer 结肠癌; liver_cancer 肝癌; stomach_cancer 胃癌; prostate_cancer 前列腺癌; cervical_cancer 宫颈癌
 hepatitis: 甲肝; 乙肝; 丙肝; 戊肝
 disease: diabetes 糖尿病; asthma 哮喘; flu influenza 流感; cold_sore+; measles 麻疹; malaria 疟疾; tuberculosis 肺结核; hepatitis 肝炎; pneumonia 肺炎; arthritis 关节炎; gout 痛风; migraine+ 偏头痛; stroke 中风; depression 抑郁症; anemia anaemia 贫血; covid 新冠; hiv aids 艾滋病 艾滋; lupus 红斑狼疮; psoriasis 银屑病 牛皮癣; eczema 湿疹; gastritis 胃炎; bronchitis 支气管炎; rhinitis 鼻炎
+vitamin: vitamin_a 维生素a; vitamin_c 维生素c; vitamin_d 维生素d; vitamin_e 维生素e; vitamin_k 维生素k; iron 铁剂; calcium 钙; zinc 锌; magnesium 镁; potassium 钾; sodium 钠; folic_acid folate 叶酸; omega
 exam: blood_test+ 抽血 验血; gastroscopy 胃镜; colonoscopy 肠镜; ct_scan+; mri 核磁共振; ultrasound 超声 B超; x_ray+; wisdom_tooth wisdom_teeth 智齿
-language: python; java; javascript js; typescript; rust; golang; ruby; php; kotlin; swift; scala; perl; haskell; matlab; fortran; cobol; lua; julia
+language: python; java; javascript js node_js nodejs; typescript; rust; golang; csharp; cplusplus; elixir; erlang; clojure; dart; groovy; visual_basic vba; assembly; objective_c; delphi pascal; prolog; lisp; scheme_language; zig; solidity; bash_script; sql_language; ruby; php; kotlin; swift; scala; perl; haskell; matlab; fortran; cobol; lua; julia
 package: pandas; numpy; torch pytorch; tensorflow; scipy; polars; matplotlib; keras; jax; requests_library; flask; django; fastapi
 runtime: linux; windows; macos mac_os osx; ubuntu; debian; centos; fedora; android 安卓; ios; iphone+ 苹果手机; ipad+; chromebook+; mac; wsl
 browser: chrome; firefox; safari; edge_browser microsoft_edge; opera_browser
@@ -63,7 +70,8 @@ vcs: github; gitlab; bitbucket; gitee
 javascript: react; vue; angular; svelte; nextjs; jquery
 manager: npm; yarn; pnpm; pip; conda; poetry; cargo; maven; gradle; brew homebrew; apt; yum; dnf
 shell: bash; zsh; powershell; fish_shell
-dataformat: json; xml; yaml; csv; toml; parquet; html; markdown; latex
+dataformat: json; xml; yaml; csv tsv; toml; parquet; html; markdown; latex; protobuf; avro; bson; ini_file; sqlite_file
+file: pdf pdfs; docx word_document+ word_file+ doc_file; xlsx excel_file+ excel_sheet+; pptx; txt; rtf; epub; mobi; png; jpg jpeg; gif; svg; webp; heic; bmp; tiff; psd; mp3; wav; flac; aac; ogg; m4a; mp4; avi; mkv; mov; wmv; flv; webm; zip_file; rar; tar; gz gzip; iso_file; exe; dmg; apk; jar
 office: excel; powerpoint; google_sheets; google_docs; outlook; gmail; libreoffice
 messenger: whatsapp; telegram; wechat 微信; slack; discord; zoom; microsoft_teams; qq; signal_app; 钉钉; 飞书
 payment: paypal; alipay 支付宝; stripe; venmo; wechat_pay 微信支付; apple_pay; google_pay; cash_app; zelle
@@ -78,7 +86,9 @@ stage: undergraduate+ bachelor+ 本科; graduate+ master+ 硕士 研究生; phd 
 plan: basic_plan 基础版; premium_plan premium 高级版; pro_plan 专业版; enterprise_plan enterprise 企业版; free_plan free_tier 免费版; family_plan 家庭版; student_plan 学生版
 cook: bake~ oven 烤; boil~ 煮; fry fries fried frying 炸 炒; steam~ 蒸; grill~; microwave~ 微波
 genre: poem+ 诗; essay+ 作文 文章; story stories 故事; song+ 歌; joke+ 笑话; speech speeches 演讲稿; letter+ 信; email_draft
-quantifier: all every each 所有 全部 每个; some 有些 部分; any 任何; both 两者
+quantifier: all every each entire whole 所有 全部 每个 每一个 全体 一切 凡是; some 有些 部分 一些 某些; any 任何 任意 随便哪个; both 两者 双方; none neither 都不 没有一个; most 大多数 大部分 多数; few several 少数 几个; half_of 一半
+bound: exactly precisely 恰好 正好 刚好 不多不少; at_least no_less_than no_fewer_than minimum_of 至少 起码 不少于 不低于; at_most no_more_than up_to maximum_of 至多 最多 不超过 不多于; approximately roughly around_about 大约 大概 左右 约
+only!: only solely exclusively 仅 仅仅 只有 只限 仅限 只能 唯一 唯独 只允许 仅允许
 dialogue: cover_letter+; resume+ cv 简历
 """
 
@@ -94,12 +104,29 @@ def entries() -> Iterator[tuple[str, Mark]]:
                     yield form, Mark(FAMILY, group, words[0])
 
 
+def is_ambiguous(found: Found, tokens: Sequence[Token]) -> bool:
+    """True for a word in a capital that is also a company's or a person's name: Apple, Amazon, Brown."""
+    token = tokens[found.start] if found.start < len(tokens) else None
+    return (
+        token is not None
+        and found.mark.name in _ALSO_NAMES
+        and not token.first
+        and token.raw[0].isupper()
+        and not token.raw.isupper()
+    )
+
+
 def members(found: Sequence[Found]) -> dict[str, frozenset[str]]:
     """Give group -> members named in a text."""
     named: defaultdict[str, set[str]] = defaultdict(set)
     for item in found:
         named[item.mark.name].add(item.mark.member)
     return {group: frozenset(names) for group, names in named.items()}
+
+
+def one_sided(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> bool:
+    """True when only one text speaks of a person that the group names: `my son`, and nobody."""
+    return any((group in one) != (group in other) for group in ("subject", "family", "occupation"))
 
 
 def conflict(

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import pairwise
 
+from semcache.decide.spelling import is_slip
 from semcache.decide.text import HAN, Text, Token, is_han
 from semcache.decide.wordlist import split
 
@@ -20,7 +21,11 @@ _MAX_SPAN = 120
 _MAX_PARTS = 24
 _ACRONYM = 6
 _MAX_LITERAL = 40
-_GENERIC = frozenset(split("error exception function method class module file command warning"))
+_GENERIC = frozenset(
+    split(
+        "error exception function method class module file command warning prototype main self this public static void std util lang java com org io net"
+    )
+)
 _ALIKE = 5
 _SPOKEN = {"c++": ("cplusplus", "cpp"), "c#": ("csharp",), "f#": ("fsharp",)}
 _FUNCTION_WORDS = frozenset(
@@ -33,7 +38,7 @@ _ORDINARY = frozenset(
         "monday tuesday wednesday thursday friday saturday sunday usd eur gbp cny jpy rmb "
         "what which who whom whose when where why how is are do does can could should would will did was were has have "
         "so also then if in on at of for to with from by as it this that there my your he she they we you asap etc "
-        "internet english"
+        "internet english http https url api cpu gpu pc tv id ai it us gb mb kb tb kg km cm mm mg ml mcg"
     )
 )
 
@@ -42,12 +47,15 @@ _ORDINARY = frozenset(
 class Names:
     """What the spelling of one text shows.
 
-    `names` are words in capitals (hyphenated ones as their parts), `told` those in asides, `codes`
+    `names` are words in capitals (hyphenated ones as their parts), `terms` those of them that stand in the name
+    of a disease, `told` those in asides, `codes`
     identifiers as their parts, `literals` quotes and addresses; all in lower case. `order` is the words of
-    the text in order, `han` whether it is in Chinese, `operators` those of its arithmetic.
+    the text in order, `han` whether it is in Chinese, `operators` those of its arithmetic,
+    `letters` what stands alone (`vitamin C`).
     """
 
     names: frozenset[tuple[str, ...]]
+    terms: frozenset[tuple[str, ...]]
     told: frozenset[tuple[str, ...]]
     codes: frozenset[tuple[str, ...]]
     literals: frozenset[str]
@@ -57,6 +65,7 @@ class Names:
     order: tuple[str, ...]
     han: bool
     operators: tuple[str, ...]
+    letters: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +94,7 @@ def _arithmetic() -> re.Pattern[str]:
     return re.compile(r"(?<=\d)\s{0,2}([+*×÷^=<>]|\s-\s)\s{0,2}(?=\d)")
 
 
-def of(text: Text, skipped: frozenset[int], asides: frozenset[int]) -> Names:
+def of(text: Text, skipped: frozenset[int], asides: frozenset[int], terms: frozenset[int]) -> Names:
     """Collect the names of a text, but for the `skipped` places (glosses, and what other rules know)."""
     codes, literals = _codes(text.head, {text.words[i] for i in skipped})
     titled = _is_titled(text.tokens)
@@ -93,6 +102,7 @@ def of(text: Text, skipped: frozenset[int], asides: frozenset[int]) -> Names:
     told = frozenset() if titled or not asides else _capitals(text.tokens, skipped) - shown
     return Names(
         names=shown,
+        terms=shown - _capitals(text.tokens, skipped | asides | terms) if terms else frozenset(),
         told=told,
         codes=codes,
         literals=literals,
@@ -102,7 +112,25 @@ def of(text: Text, skipped: frozenset[int], asides: frozenset[int]) -> Names:
         order=text.words[:_MAX_SPAN],
         han=any(is_han(word) for word in text.words),
         operators=tuple(sorted(match.group(1).strip() for match in _arithmetic().finditer(text.head))),
+        letters=_letters(text.tokens),
     )
+
+
+def _letters(tokens: tuple[Token, ...]) -> frozenset[str]:
+    """Give the letters that stand alone behind a word and name a kind: `vitamin C`, `hepatitis b`, `维生素C`."""
+    found = set()
+    for before, token in pairwise(tokens):
+        alone = len(token.low) == 1 and token.low.isascii() and token.low.isalpha()
+        named = token.low not in "aist" or (token.raw.isupper() and token.low != "i" and before.raw.islower())
+        if (
+            alone
+            and named
+            and not token.first
+            and not before.low[0].isdigit()
+            and len(before.low) + is_han(before.low) > 1
+        ):
+            found.add(token.low)
+    return frozenset(found)
 
 
 def _codes(head: str, known: set[str]) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
@@ -161,6 +189,8 @@ def _capitals(tokens: tuple[Token, ...], skipped: frozenset[int]) -> frozenset[t
 
 
 def _is_name(token: Token) -> bool:
+    if token.raw == "WHO":
+        return True
     if not token.raw[0].isupper() or token.low in _ORDINARY or len(token.low) < 2:
         return False
     return not token.first or token.raw[1:2].isupper()
@@ -170,7 +200,7 @@ def _has_name(name: tuple[str, ...], one: Names, other: Names) -> bool:
     whole = "".join(name)
     if all(part in other.words or stem(part) in other.stems for part in name):
         return True
-    if len(whole) >= _ALIKE and any(_is_slip(whole, word) for word in other.words):
+    if len(whole) >= _ALIKE and any(is_slip(whole, word) for word in other.words):
         return True
     if 2 <= len(whole) <= _ACRONYM and (_spells(whole, other.order) or _spells(stem(whole), other.order)):
         return True
@@ -203,22 +233,6 @@ def _within(short: str, long: str) -> bool:
     return all(letter in rest for letter in short)
 
 
-def _is_slip(name: str, word: str) -> bool:
-    """True for two spellings that differ in doubled or exchanged letters only; nothing else is taken for a typo."""
-    if name[0] != word[0] or abs(len(name) - len(word)) > 2:
-        return False
-    if _once(name) == _once(word):
-        return True
-    wrong = [i for i, pair in enumerate(zip(name, word, strict=False)) if pair[0] != pair[1]]
-    if len(name) != len(word) or len(wrong) != 2 or wrong[1] != wrong[0] + 1:
-        return False
-    return name[wrong[0]] == word[wrong[1]] and name[wrong[1]] == word[wrong[0]]
-
-
-def _once(word: str) -> str:
-    return "".join(letter for letter, _ in groupby(word))
-
-
 def _is_acronym(acronym: str, name: str) -> bool:
     """True for a short name that may stand for words of which `name` is one."""
     return 2 <= len(acronym) <= _ACRONYM and name[0] in acronym
@@ -238,26 +252,42 @@ def _has_code(code: tuple[str, ...], other: Names) -> bool:
     whole = "".join(code)
     if whole in other.compact or any(spoken in other.compact for spoken in _SPOKEN.get(whole, ())):
         return True
+    if not other.codes and len(code) > 1 and len(code[-1]) > 3 and code[-1] not in _GENERIC:
+        # Without code of its own the other text may leave out what stands before: `document.querySelector`.
+        return code[-1] in other.compact
     first, *rest = code
     long = [part for part in rest if part not in _GENERIC] + [first] * (len(first) > 2)
     return bool(long) and all(part in other.compact or stem(part) in other.stems for part in long)
 
 
 def conflict(one: Names, other: Names) -> bool:
-    """True when a name of either text is nowhere in the other."""
-    if odd_names(one, other) or odd_names(other, one):
-        return True
+    """True when a name of either text is nowhere in the other, unless it may be another name of one disease."""
+    if unmatched(one, other):
+        return not may_be_synonyms(one, other)
     return _tells(one, other) and _tells(other, one)
+
+
+def unmatched(one: Names, other: Names) -> bool:
+    """True when a name of either text is nowhere in the other."""
+    return bool(odd_names(one, other) or odd_names(other, one))
+
+
+def may_be_synonyms(one: Names, other: Names) -> bool:
+    """True when a name that only one text holds is part of the name of a disease: the other may call it otherwise."""
+    terms = one.terms | other.terms
+    return any(name in terms for name in (*odd_names(one, other), *odd_names(other, one)))
 
 
 def code_conflict(one: Names, other: Names) -> bool:
     """True when an identifier, a quotation, an address or an operator of either text is nowhere in the other."""
-    return one.operators != other.operators or bool(odd_codes(one, other) or odd_codes(other, one))
+    if one.operators != other.operators or (one.letters - other.letters and other.letters - one.letters):
+        return True
+    return bool(odd_codes(one, other) or odd_codes(other, one))
 
 
 def same(one: Names, other: Names) -> bool:
     """True when neither rule of this module objects."""
-    return not conflict(one, other) and not code_conflict(one, other)
+    return not unmatched(one, other) and not code_conflict(one, other)
 
 
 def odd_names(one: Names, other: Names) -> list[tuple[str, ...]]:

@@ -28,11 +28,11 @@ can not|could not|unable|not able|will not|would not|does not work|do not work|i
 did not work|does not start|inability|not possible|not load|not respond|not responding|not turn on|not connect|not recognized
 不能|不开|不起来|不起|不进去|不进|不着|不下|不通|不掉|不住|不见|不亮|不响|收不到|找不到|不显示|不响应|没收到|不了|无法|没法|不能够|不上|不出|不到|不动|打不开|用不了|登不上|不行|不可以|不工作|没反应|不好用|不见了|没办法""",
     _TROUBLE: """
-trouble|problem|problems|issue|issues|error|errors|difficulty|difficulties|fail|fails|failed|failing|failure|broken|stuck
+trouble|problem|problems|hard|difficult|struggle|struggles|issue|issues|error|errors|difficulty|difficulties|fail|fails|failed|failing|failure|broken|stuck
 refuses to|refusing to|keeps crashing|crash|crashes|declined|locked out|missing|lost|lose|wrong|struggling|stopped working
 失败|出错|报错|问题|坏了|故障|异常|卡住|崩溃|错误|丢了|丢失|困难|打不开|不好使""",
     _NONE: """
-not only|why not|or not|whether or not|if not|not sure|not certain|no matter|no problem|no idea|not to mention|no worries
+not only|only want|only need|only have|the only thing|if only|i only|read only|only just|why not|or not|whether or not|if not|not sure|not certain|no matter|no problem|no idea|not to mention|no worries
 do not know|can not remember|can not seem to|can not tell|can not decide|can not understand|not able to remember|does not know|did not know|do not understand|did not understand|do not remember|can not remember|do not recall
 can not recall|can not figure|can not find out|do not mind|do not worry|does not matter|can not wait|do not get|not really sure
 no doubt|no rush|no hurry|no offense|no offence|no pressure|not urgent|nothing urgent|not a rush|do not want to bother|do not mean to|would not mind|no need to rush|not a native|not an expert|not a lawyer|not a doctor|not tech savvy|not very technical|not good with|not just|not merely|nothing but|not quite sure|do not really know|do not hesitate|if you do not mind|problem set
@@ -45,6 +45,20 @@ have no idea|have no clue|no clue|never mind|nevertheless|nonetheless|lost and f
 免疫|免疫力|避免不了|避孕|难免|不少|不免|不禁|不得不|不可避免|不可不|非不|不足|不明|不稳|不适|不舒服|不振|不全|不调|不齐|不规则|不正常|不平衡|不安|不均""",
 }  # fmt: skip
 
+# What a word that denies may also be called: `avoid` and `prevent`, `instead of` and `substitute for`.
+_SORTS = {
+    "avoid": "avoid", "avoids": "avoid", "avoided": "avoid", "avoiding": "avoid", "refrain": "avoid", "避免": "avoid",
+    "instead": "instead", "rather": "instead", "other": "instead", "apart": "instead", "except": "instead",
+    "lack": "lack", "lacks": "lack", "lacking": "lack", "without": "lack", "hardly": "lack", "no": "lack",
+}  # fmt: skip
+_NOTHING: frozenset[str] = frozenset()
+_SYNONYMS = {
+    "avoid": frozenset(stem(word) for word in split(
+        "prevent prevention stop reduce minimize minimise lower protect escape overcome fix keep guard evade dodge quit eliminate "
+        "防 止 免 少")),
+    "instead": frozenset(stem(word) for word in split("substitute alternative alternatives replace replacement swap besides exclude excluding another 替 代 换 外")),
+    "lack": frozenset(stem(word) for word in split("deficiency shortage missing absence insufficient low little free zero less 缺 乏 少 空")),
+}  # fmt: skip
 _SCOPE = 3
 # Between a negation and what it denies.
 _LIGHT = frozenset(
@@ -77,10 +91,14 @@ class Negation:
     scopes: tuple[tuple[str, ...], ...]
     told: tuple[bool, ...]
     trouble: bool
+    sorts: tuple[str, ...] = ()
 
     def counted(self, other_words: frozenset[str]) -> tuple[int, int]:
         """Count the negations of something that the other text speaks of: all, and those not in an aside."""
-        counts = [_concerns(scope, other_words) for scope in self.scopes]
+        counts = [
+            _concerns(scope, other_words) and _SYNONYMS.get(sort, _NOTHING).isdisjoint(other_words)
+            for scope, sort in zip(self.scopes, self.sorts, strict=True)
+        ]
         return sum(counts), sum(
             1 for counts_, told in zip(counts, self.told, strict=True) if counts_ and not told
         )
@@ -99,14 +117,16 @@ def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) 
     words = [token.low for token in tokens]
     scopes: list[tuple[str, ...]] = []
     told: list[bool] = []
+    sorts: list[str] = []
     trouble = False
     for item in found:
         failure = item.mark.name in (_TROUBLE, _BOTH) or _fails(words, item)
         trouble |= failure
         if item.mark.name in (_NEG, _BOTH) and not _is_idle(words, tokens, item):
             scopes.append(_scope(words, item.end))
+            sorts.append(_SORTS.get(words[item.start], ""))
             told.append(failure and item.start in asides)
-    return Negation(tuple(scopes), tuple(told), trouble)
+    return Negation(tuple(scopes), tuple(told), trouble, tuple(sorts))
 
 
 def _concerns(scope: Sequence[str], other_words: frozenset[str]) -> bool:
@@ -129,6 +149,8 @@ def _scope(words: Sequence[str], end: int) -> tuple[str, ...]:
 
 def _fails(words: Sequence[str], item: Found) -> bool:
     """`does not load`, `will never start`, `no longer works`: something that should does not."""
+    if item.mark.name == _NEG and "why" in words[max(0, item.start - 3) : item.start]:
+        return True
     return item.mark.name == _NEG and any(word in _FUNCTIONS for word in words[item.end : item.end + 2])
 
 

@@ -52,7 +52,7 @@ _STEM_OF = {
     "won": "win", "sent": "send", "built": "build", "caught": "catch", "held": "hold", "met": "meet", "brought": "bring",
     "taught": "teach", "beaten": "beat", "bitten": "bite", "bit": "bite", "broken": "break", "broke": "break",
     "written": "write", "wrote": "write", "eaten": "eat", "ate": "eat", "led": "lead", "fed": "feed", "men": "man",
-    "women": "woman", "children": "child", "people": "person",
+    "sued": "sue", "owed": "owe", "women": "woman", "children": "child", "people": "person",
 }  # fmt: skip
 
 
@@ -61,7 +61,8 @@ class Order:
     """`content` is the stems of the content words in order, `links` (preposition, stem) pairs.
 
     `passive` tells a passive with an agent, `symmetric` a relation that holds both ways; `han`
-    is the run of Han characters for texts in Chinese, otherwise empty.
+    is the run of Han characters for texts in Chinese, otherwise empty. `person` says whether the asker
+    does something (`subject`) or has it done to him (`object`).
     """
 
     content: tuple[str, ...]
@@ -69,6 +70,7 @@ class Order:
     passive: bool
     symmetric: bool
     han: str
+    person: str = ""
 
 
 def of(words: Sequence[str]) -> Order:
@@ -94,10 +96,28 @@ def of(words: Sequence[str]) -> Order:
         passive=_is_passive(words),
         symmetric=any(word in _SYMMETRIC for word in words),
         han="".join(words) if han else "",
+        person=_person(words),
     )
 
 
 _MAX_WORDS = 160
+_GIVING = frozenset(
+    split(
+        "tell give show help let remind explain send teach get to for with from of about than like find bring call buy book email "
+        "write make contact offer lend cost take lead guide advise inform walk"
+    )
+)
+_WISHING = frozenset(split("need want would am have wish"))
+
+
+def _person(words: Sequence[str]) -> str:
+    """`Can I evict him?` against `can he evict me?`."""
+    acts = any(
+        word in ("i", "we") and (i + 1 >= len(words) or words[i + 1] not in _WISHING)
+        for i, word in enumerate(words)
+    )
+    suffers = any(word in ("me", "us") and words[i - 1] not in _GIVING for i, word in enumerate(words) if i)
+    return "" if acts == suffers else "subject" if acts else "object"
 
 
 @lru_cache(maxsize=16_384)
@@ -131,6 +151,8 @@ def conflict(one: Order, other: Order) -> bool:
         return True
     if one.symmetric or other.symmetric or sorted(one.content) != sorted(other.content):
         return False
+    if one.person and other.person and one.person != other.person and one.passive == other.passive:
+        return True
     if one.content == other.content:
         return one.passive != other.passive
     fixed = {word for _, word in one.links & other.links}
@@ -149,7 +171,8 @@ def _links_swapped(one: Order, other: Order) -> bool:
     """`to yen` against `to dollars` where both texts speak of both."""
     for preposition, word in one.links - other.links:
         for preposition2, word2 in other.links - one.links:
-            same = preposition == preposition2 and word != word2
+            turned = ("of", word) in other.links or ("of", word2) in one.links
+            same = preposition == preposition2 and word != word2 and not turned
             if (
                 same
                 and _once(word, one, other)

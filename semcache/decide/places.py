@@ -9,8 +9,11 @@ nothing of small places (capital letters tell them, see `names`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from semcache.decide.marks import Found, Mark
+from semcache.decide.spelling import is_edit
+from semcache.decide.text import Token
 
 FAMILY = "place"
 
@@ -94,7 +97,9 @@ ethiopia|ethiopian|埃塞俄比亚
 ghana|ghanaian|加纳
 morocco|moroccan|摩洛哥
 algeria|algerian|阿尔及利亚
-europe|european|european union|欧洲|欧盟
+europe|european|欧洲
+european union|eu|欧盟
+peking university|北大|北京大学
 asia|asian|亚洲
 africa|african|非洲
 south america|南美|南美洲
@@ -218,6 +223,44 @@ def entries() -> Iterator[tuple[str, Mark]]:
             yield phrase, Mark(FAMILY, phrases[0])
 
 
-def named(found: Sequence[Found]) -> frozenset[str]:
+# Short forms that are names in capitals only.
+_CAPITALS = {
+    "US": "united states", "LA": "los angeles", "NY": "new york", "SF": "san francisco", "HK": "hong kong", "NZ": "new zealand",
+    "DC": "washington dc", "UK": "united kingdom", "EU": "european union",
+}  # fmt: skip
+
+
+def of(found: Sequence[Found], tokens: Sequence[Token]) -> frozenset[str]:
     """Give the places of a text."""
-    return frozenset(item.mark.name for item in found)
+    named = {item.mark.name for item in found}
+    if any(token.raw in _CAPITALS for token in tokens) and any(token.raw.islower() for token in tokens):
+        named |= {_CAPITALS[token.raw] for token in tokens if token.raw in _CAPITALS}
+    return frozenset(named)
+
+
+def conflict(
+    one: frozenset[str], other: frozenset[str], one_words: frozenset[str], other_words: frozenset[str]
+) -> bool:
+    """True when a place of either text is not in the other, not even misspelt."""
+    return bool(odd(one, other, other_words) or odd(other, one, one_words))
+
+
+def odd(one: frozenset[str], other: frozenset[str], other_words: frozenset[str]) -> list[str]:
+    """Give the places of `one` that the other text does not name."""
+    return [place for place in one - other if not _is_misspelt(place, other_words)]
+
+
+@lru_cache(maxsize=1)
+def _forms() -> dict[str, tuple[tuple[str, ...], ...]]:
+    forms: dict[str, list[tuple[str, ...]]] = {}
+    for phrase, mark in entries():
+        if phrase.isascii():
+            forms.setdefault(mark.name, []).append(tuple(phrase.split()))
+    return {name: tuple(phrases) for name, phrases in forms.items()}
+
+
+def _is_misspelt(place: str, words: frozenset[str]) -> bool:
+    return any(
+        all(part in words or any(is_edit(part, word) for word in words) for part in form)
+        for form in _forms().get(place, ())
+    )

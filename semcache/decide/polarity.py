@@ -73,7 +73,19 @@ def _flips(one: Polarity, other: Polarity) -> tuple[bool, bool]:
 
 
 def _prefixed(one: Polarity, other: Polarity) -> bool:
-    return any(_denied(one.words, other.words)) or any(_denied(other.words, one.words))
+    return (
+        any(_denied(one.words, other.words))
+        or any(_denied(other.words, one.words))
+        or _bereft(one.words, other.words)
+        or _bereft(other.words, one.words)
+    )
+
+
+def _bereft(words: frozenset[str], others: frozenset[str]) -> bool:
+    """True for `powerless` against `powerful`."""
+    return any(
+        word.endswith("less") and word[:-4] + "ful" in words - others and word not in words for word in others
+    )
 
 
 def _denied(words: frozenset[str], others: frozenset[str]) -> Iterator[bool]:

@@ -37,7 +37,15 @@ _NOUNS = {
     "command": "howto", "reason": "why", "reasons": "why", "cause": "why", "causes": "why", "time": "when", "date": "when",
     "price": "amount", "cost": "amount", "number": "amount", "amount": "amount", "year": "when",
 }  # fmt: skip
-_DEFINITION_REACH = 5
+_DEFINITION_REACH, _BARE = 5, 2
+# `what is docker` defines, `what is the fee`, `what is my balance`, `what is new` do not.
+_NOT_DEFINED = frozenset(
+    split(
+        "the a an my your our his her their its this that these those it he she they you i we of for to in on at with about from by "
+        "new wrong best better good bad next up going happening there so not name price cost fee best worst different important "
+        "called meant considered required needed necessary available included covered like and or vs versus than between"
+    )
+)
 
 
 def kinds(tokens: Sequence[Token]) -> frozenset[str]:
@@ -90,11 +98,9 @@ def _what(words: Sequence[str], i: int) -> str:
         if word in _NOUNS:
             return _NOUNS[word]
     article = bool(rest) and rest[0] in ("a", "an")
-    return (
-        "define"
-        if article and len(rest) <= _DEFINITION_REACH and not {"of", "for", "to", "in", "best"} & set(rest)
-        else ""
-    )
+    bare = 0 < len(rest) <= _BARE and _NOT_DEFINED.isdisjoint(rest)
+    short = len(rest) <= _DEFINITION_REACH and not {"of", "for", "to", "in", "best"} & set(rest)
+    return "define" if (article and short) or bare else ""
 
 
 @lru_cache(maxsize=1)

@@ -7,11 +7,12 @@ nothing of comparing them (see `quantities`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from semcache.decide import clock, numerals
-from semcache.decide.quantities import LENGTH, MONEY, PLAIN, Measure, Number, Quantities
+from semcache.decide.quantities import LENGTH, MONEY, PLAIN, TYPE, Measure, Number, Quantities
 from semcache.decide.text import Text, is_han
 from semcache.decide.units import Unit, bound_units, free_units, longest_forms
 from semcache.decide.wordlist import split
@@ -31,6 +32,32 @@ _FIFTY_PERCENT: Measure = ("share", 50.0)
 _YEARS_OLD = frozenset(("岁", "old"))
 _AGES = frozenset(split("am is be age aged version turned"))
 _ROMAN = {"ii": 2, "iii": 3, "iv": 4, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "xi": 11, "xii": 12}
+# A number behind these tells one of several forms of a disease apart.
+_TYPES = frozenset(
+    split("type syndrome disease stage grade deficiency disorder group dystrophy recessive dominant")
+) | {"型"}
+_SMALL_FRACTIONS = {
+    "half": 2,
+    "halves": 2,
+    "third": 3,
+    "thirds": 3,
+    "quarter": 4,
+    "quarters": 4,
+    "fourths": 4,
+    "fifths": 5,
+    "tenths": 10,
+}
+_MILLIONS = {"m": 1e6, "mn": 1e6, "mm": 1e6, "mio": 1e6, "b": 1e9, "bn": 1e9, "k": 1e3}
+_DECADES = {
+    "twenties": 1920,
+    "thirties": 1930,
+    "forties": 1940,
+    "fifties": 1950,
+    "sixties": 1960,
+    "seventies": 1970,
+    "eighties": 1980,
+    "nineties": 1990,
+}
 _RATES = frozenset(split("per a an each every in many"))
 _TIMES = frozenset(("times", "次", "遍", "回", "ago"))
 
@@ -51,6 +78,8 @@ class _Reader:
     def note(self, i: int, end: int, value: float | None, spelling: str, *, soft: bool = False) -> int:
         """Note the number in tokens [i, end) with the unit behind (or the currency before) it."""
         unit, after = unit_at(self.text.words, end)
+        if unit is None and end < len(self.text.tokens):
+            unit, after = self._degrees(end)
         if unit is None:
             unit, after = _currency(self.word(i - 1)), end
         if (
@@ -61,11 +90,31 @@ class _Reader:
             value, after = value + 0.5, after + 3
         elif unit is not None and value is not None and self.word(after) == "半":
             value, after = value + 0.5, after + 1
+        if unit is not None and value is not None:
+            more, after = self._tail(unit, after)
+            value += more
         vague = self.word(i) in ("a", "an") and unit is not None and unit.dimension == "time"
         soft = soft or self._is_told(i, after, unit)
         self._add(unit, value, spelling, (i, max(after, end)), soft=soft, vague=vague)
         self.used |= set(range(end, after)) if unit is not None else set()
         return max(after, end)
+
+    def _degrees(self, end: int) -> tuple[Unit | None, int]:
+        """Read the letter of `350F`, `20 C`."""
+        letter = {"F": "fahrenheit", "C": "celsius"}.get(self.text.tokens[end].raw, "")
+        glued = letter and self.text.tokens[end].gap in ("", "°")
+        return (free_units()[letter], end + 1) if glued else (None, end)
+
+    def _tail(self, unit: Unit, after: int) -> tuple[float, int]:
+        """Read what is glued to a unit: `1h30`, `1米8`."""
+        word = self.word(after)
+        if not word.isdecimal() or self.text.tokens[after].gap or len(word) > 2:
+            return 0.0, after
+        if unit.name == "h" and len(word) == 2 and word < "60":
+            return int(word) / 60, after + 1
+        if self.word(after - 1) == "米" and unit_at(self.text.words, after + 1)[0] is None:
+            return float(f"0.{word}"), after + 1
+        return 0.0, after
 
     def _add(
         self,
@@ -83,7 +132,10 @@ class _Reader:
             self.found.units.append((unit, measure))
         if measure is None and value == 0.5:
             measure = _FIFTY_PERCENT
-        self.found.numbers.append(Number(spelling, measure, soft, _sort(unit), at))
+        sort = TYPE if unit is None and self.word(at[0] - 1) in _TYPES else _sort(unit)
+        self.found.numbers.append(
+            Number(spelling, measure, soft, sort, at, unit.name if unit is not None else "")
+        )
 
     def _is_told(self, i: int, after: int, unit: Unit | None) -> bool:
         """True for a duration or a count of attempts in an aside, not for an age."""
@@ -118,8 +170,45 @@ def extract(text: Text, asides: frozenset[int]) -> Quantities:
     i = 0
     while i < len(text.words):
         i = max(i + 1, _step(reader, i))
+    reader.found.numbers = _joined(reader)
     _free_standing(reader)
+    reader.found.taken = reader.used
     return reader.found
+
+
+_JOINED = frozenset(("time", "length", "mass"))
+
+
+def _joined(reader: _Reader) -> list[Number]:
+    """Read `1 hour and 30 minutes`, `5 ft 10 in` as one amount each."""
+    joined: list[Number] = []
+    for number in reader.found.numbers:
+        before = joined[-1] if joined else None
+        if before is None or not _continues(reader, before, number):
+            joined.append(number)
+            continue
+        one, other = before.measure, number.measure
+        total = (one[0], float(f"{one[1] + other[1]:.9g}")) if one and other else None
+        joined[-1] = replace(
+            before, text=f"{before.text}+{number.text}", measure=total, at=(before.at[0], number.at[1])
+        )
+        reader.found.units = [
+            (unit, total if measure in (one, other) else measure)
+            for unit, measure in reader.found.units
+            if measure != other
+        ]
+    return joined
+
+
+def _continues(reader: _Reader, one: Number, other: Number) -> bool:
+    if one.measure is None or other.measure is None or one.measure[0] not in _JOINED:
+        return False
+    between = reader.text.words[one.at[1] : other.at[0]]
+    return (
+        one.measure[0] == other.measure[0]
+        and one.measure[1] > other.measure[1]
+        and between in ((), ("and",), ("零",))
+    )
 
 
 def _step(reader: _Reader, i: int) -> int:
@@ -129,6 +218,12 @@ def _step(reader: _Reader, i: int) -> int:
         return _digits(reader, i)
     if is_han(words[i]):
         return _han(reader, i) if words[i] in numerals.HAN_NUMERALS or words[i] == "半" else i
+    if words[i] in _DECADES and reader.word(i - 1) in ("the", "early", "late"):
+        reader.found.numbers.append(Number(str(_DECADES[words[i]]), at=(i, i + 1)))
+        return i + 1
+    fraction = _fraction(reader, i)
+    if fraction is not None:
+        return fraction
     value, end = numerals.english(words, i)
     if end > i:
         return end if _is_pronoun(words, i, end) else _counted(reader, i, end, float(value))
@@ -139,6 +234,25 @@ def _step(reader: _Reader, i: int) -> int:
     if words[i] in ("a", "an"):
         return _article(reader, i)
     return _multiple(reader, i) if words[i] in _MULTIPLES else i
+
+
+def _fraction(reader: _Reader, i: int) -> int | None:
+    """Note `a third of`, `three quarters`, `a couple of`, `half a dozen`."""
+    words = reader.text.words
+    if words[i : i + 3] == ("half", "a", "dozen"):
+        return reader.note(i, i + 3, 6.0, "6")
+    count = 1 if words[i] in ("a", "one") else numerals.cardinals().get(words[i], 0)
+    following = reader.word(i + 1)
+    if count == 1 and following in ("couple", "pair") and words[i] == "a":
+        return reader.note(i, i + 3 if reader.word(i + 2) == "of" else i + 2, 2.0, "2", soft=True)
+    parts = _SMALL_FRACTIONS.get(following, 0)
+    if not 0 < count < parts or (count == 1 and (parts == 2 or reader.word(i + 2) != "of")):
+        return None
+    end = i + 2
+    while reader.word(end) in ("a", "an", "of"):
+        end += 1
+    unit, _ = unit_at(words, end)
+    return reader.note(i, end if unit is not None else i + 2, count / parts, f"{count / parts:g}")
 
 
 def _counted(reader: _Reader, i: int, end: int, value: float) -> int:
@@ -197,6 +311,15 @@ def _digits(reader: _Reader, i: int) -> int:
     decade = reader.word(end) == "s" and len(words[i]) == 4
     if (reader.word(end) in _SUFFIXES or decade) and not text.tokens[end].gap:
         end += 1
+    if decade or (
+        reader.word(i + 1) == "s" and len(words[i]) == 2 and words[i][1] == "0" and not text.tokens[i + 1].gap
+    ):
+        year = words[i] if decade else f"19{words[i]}" if words[i] > "2" else f"20{words[i]}"
+        reader.found.numbers.append(Number(year, at=(i, end + 1 - decade)))
+        return i + 2
+    if len(words[i]) == 2 and words[i + 1 : i + 2] == ("年",) and reader.word(i + 3) == "月":
+        reader.found.numbers.append(Number(f"20{words[i]}", at=(i, i + 1)))
+        return i + 2
     *firsts, last = _parts(words[i])
     reader.found.numbers += [Number(part, at=(i, i + 1)) for part in firsts]
     value = float(last) if last.count(".") <= 1 and len(last) <= 18 else None
@@ -206,7 +329,7 @@ def _digits(reader: _Reader, i: int) -> int:
 def _scaled(reader: _Reader, i: int, end: int, value: float | None, spelling: str) -> int:
     """Apply `thousand`, `k`, `万` behind a number in digits."""
     while value is not None and reader.word(end):
-        factor = numerals.scales().get(reader.word(end))
+        factor = numerals.scales().get(reader.word(end)) or _millions(reader, i, end)
         if reader.word(end) == "k" and not reader.text.tokens[end].gap and spelling not in ("401", "4", "8"):
             factor = 1000
         if factor is None:
@@ -218,11 +341,21 @@ def _scaled(reader: _Reader, i: int, end: int, value: float | None, spelling: st
     return reader.note(i, end, value, spelling, soft=spelling == "1")
 
 
+def _millions(reader: _Reader, i: int, end: int) -> float | None:
+    """Give the factor of `$1.2M`, `5bn`."""
+    token = reader.text.tokens[end]
+    priced = _currency(reader.word(i - 1)) is not None
+    if token.gap or not (token.raw in ("M", "B", "bn", "mn") or (priced and token.low in _MILLIONS)):
+        return None
+    return _MILLIONS.get(token.low)
+
+
 def _parts(word: str) -> list[str]:
     """Split `1,000.50` into one number and `1,2,3` into three; leading zeros go."""
     head, *groups = word.split(",")
     thousands = bool(groups) and 1 <= len(head) <= 3 and all(len(g.partition(".")[0]) == 3 for g in groups)
     parts = ["".join([head, *groups])] if thousands else [head, *groups]
+    parts = [re.sub(r"^(\d+)\.0+$", r"\1", part) for part in parts]
     return [part.lstrip("0") if part.lstrip("0")[:1].isdigit() else "0" + part.lstrip("0") for part in parts]
 
 

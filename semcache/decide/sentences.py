@@ -16,7 +16,12 @@ from semcache.decide.wordlist import split
 
 _TELLERS = frozenset((*split("i we my our it he she they this there you your"), *"我了他她它过们"))
 # A tale of so many tokens, or of fewer but in several sentences, is a story.
-_LONG_TALE, _TALE, _MANY = 28, 18, 2
+_LONG_TALE, _TALE, _MANY = 24, 14, 2
+# Words before the question in one sentence from which it is a tale.
+_RUN_ON = 7
+_CONDITIONS = frozenset(
+    split("if when with suppose given while after before without unless once since because for in as at on")
+)
 _STOPS = frozenset(".?!;。\n")
 _QUESTION_WORDS = frozenset(split("how what why where who which when whose"))
 _AUXILIARIES = frozenset(
@@ -71,11 +76,22 @@ def _spans(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     for i, token in enumerate(tokens):
         # A Chinese writer parts sentences with commas.
         stop = not _STOPS.isdisjoint(token.gap) or ("," in token.gap and _opens(token.low))
+        stop = stop or _turns(tokens, start, i)
         if stop and i > start:
             yield start, i
             start = i
     if start < len(tokens):
         yield start, len(tokens)
+
+
+def _turns(tokens: Sequence[Token], start: int, i: int) -> bool:
+    """True where a tale turns into a question without a stop: `it broke and I want to know how to ...`."""
+    if i - start < _RUN_ON or tokens[i].low not in _QUESTION_WORDS or i + 1 >= len(tokens):
+        return False
+    asks = tokens[i + 1].low in _AUXILIARIES or tokens[i + 1].low in ("to", "i", "much", "many", "long")
+    if not asks or tokens[start].low in _CONDITIONS:
+        return False
+    return any(tokens[k].low in ("i", "my", "we") for k in range(start, min(i, start + 4)))
 
 
 def _tells(words: Sequence[str]) -> bool:

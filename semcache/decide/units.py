@@ -1,13 +1,13 @@
 """Units of measure and currencies: what they are called, and when two texts disagree in them.
 
 Units of one dimension with a fixed factor (90 minutes, 1.5 hours) are compared by what they
-measure. Currencies and temperatures have no fixed factor: each is only equal to itself. Knows
+measure, temperatures too. Currencies have no fixed factor: each is only equal to itself. Knows
 nothing of how numbers are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -62,8 +62,8 @@ ha 10000 hectare hectares 公顷
 acre 4046.8564224 acre acres 英亩
 mu 0 亩""",
     "temperature": """
-c 0 celsius centigrade 摄氏度 摄氏
-f 0 fahrenheit 华氏度 华氏
+c 0 celsius centigrade degrees_celsius degrees_centigrade degrees_c 摄氏度 摄氏
+f 0 fahrenheit degrees_fahrenheit degrees_f 华氏度 华氏
 k 0 kelvin""",
     "money": """
 usd 0 dollar dollars usd bucks 美元 美金 美刀; $ buck
@@ -93,8 +93,9 @@ bit 0; bits
 mbps 0 mbps; mbit
 gbps 0 gbps""",
     "speed": """
-kmh 1 km_h kmh kph 公里每小时 千米每小时
-mph 1.609344 mph miles_per_hour 英里每小时""",
+kmh 1 km_h kmh kph km_per_hour kilometers_per_hour kilometres_per_hour kilometer_per_hour 公里每小时 千米每小时
+mps 3.6 m_s meters_per_second metres_per_second 米每秒
+mph 1.609344 mph miles_per_hour miles_an_hour 英里每小时""",
     "energy": """
 kcal 1 kcal calorie calories 卡路里 大卡 千卡
 kj 0.239005736 kj kilojoule kilojoules 千焦
@@ -121,6 +122,13 @@ line 0; lines line 行""",
 }
 
 
+_CELSIUS: dict[str, Callable[[float], float]] = {
+    "c": lambda degrees: degrees,
+    "f": lambda degrees: (degrees - 32.0) / 1.8,
+    "k": lambda degrees: degrees - 273.15,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A unit: its dimension, canonical name, and factor to the base (0 when there is none)."""
@@ -131,6 +139,8 @@ class Unit:
 
     def measure(self, value: float) -> tuple[str, float]:
         """Give (what is measured, amount) so that equal amounts in different units are equal."""
+        if self.dimension == "temperature":
+            return (self.dimension, _nine_digits(_CELSIUS[self.name](value)))
         if self.factor == 0:
             return (self.name, _nine_digits(value))
         return (self.dimension, _nine_digits(value * self.factor))
@@ -177,6 +187,9 @@ def conflict(one: frozenset[Unit], other: frozenset[Unit], *, money: bool) -> bo
     Nothing follows from a unit that only one text names: the other may leave it to context.
     """
     only_one, only_other = one - other, other - one
+    if {"lb", "gbp"} == {unit.name for unit in (*only_one, *only_other)}:
+        # A pound is either.
+        return False
     if not only_one or not only_other:
         return False
     of_money = [unit.dimension == "money" for unit in (*only_one, *only_other)]
