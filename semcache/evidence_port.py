@@ -53,6 +53,7 @@ class Label:
         score: the verifier's probability that the hit is right, if there was one.
         similarity: on the reference scale.
         reasons: closed words, for reviewers.
+        note: what the caller or reviewer added, short.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Label:
     score: float | None = None
     similarity: float | None = None
     reasons: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class AuditLimits:
     waiting: int = 64
     deadline: float = 60.0
     verified: float = 0.25
-    flush_every: float = 5.0
+    flush_every: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import semcache
-from semcache.cli import entries, explain, keys, models, policy, serve, warm
+from semcache.cli import entries, explain, keys, models, policy, report, serve, warm
 from semcache.cli import eval as evaluation
 from semcache.cli.engine import engine
 
@@ -26,6 +26,7 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(entries.app, name="entries")
 app.add_typer(keys.app, name="keys")
+app.add_typer(report.app, name="report")
 
 
 @app.command()

@@ -22,6 +22,7 @@ from semcache.pipeline import Pipeline
 from semcache.proxy.admission import Admission, is_local
 from semcache.proxy.directives import directives_of
 from semcache.proxy.errors import error_reply
+from semcache.proxy.feedback import Feedback, take_feedback
 from semcache.proxy.headers import read_request_headers
 from semcache.proxy.recent import read_chat
 from semcache.proxy.status import told
@@ -56,6 +57,8 @@ class OwnParts:
     """What callers from other machines must bring to see more than whether we live."""
     engine_page: EnginePage | None = None
     """A page of the local engine by its name, if there is an engine."""
+    feedback: Feedback | None = None
+    """Takes what callers say of answers; None: nobody does."""
 
     def may_look(self, request: Request) -> bool:
         """True for callers of this machine, and for those who bring the token."""
@@ -74,6 +77,8 @@ def own_app(parts: OwnParts) -> FastAPI:
     _show_health(app, parts)
     _show_engine(app, parts)
     _explain_decisions(app, parts)
+    if parts.feedback is not None:
+        take_feedback(app, parts.admission, parts.feedback)
 
     @app.exception_handler(SemcacheError)
     async def named(request: Request, error: SemcacheError) -> Response:

@@ -36,7 +36,7 @@ from semcache.store.evidence_record import (
     text_of,
 )
 from semcache.store.keys import Keys, digest
-from semcache.store.link import Link
+from semcache.store.link import Argument, Link
 from semcache.store.server import raw
 from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes, pairs, some_bytes
 
@@ -137,7 +137,8 @@ class RedisEvidence:
         flat: list[int] = []
         for (bucket, bin_), count in sorted(hits.items()):
             flat += [bucket, bin_, count]
-        arguments = (self._rules.buckets, int(self._rules.life * 1000), repr(at), raw(domain), *flat)
+        life = int(self._rules.life * 1000)
+        arguments: list[Argument] = [self._rules.buckets, life, repr(at), raw(domain), *flat]
         if is_yes(await self._link.run(self._scripts.see, keys, arguments), b"ok", (b"old", b"early")):
             await self._know(tenant)
 
@@ -196,9 +197,10 @@ class RedisEvidence:
         if not counts:
             return
         keys = (self._of(tenant, "qt", domain), self._of(tenant, "qd"))
-        flat = [part for word, count in counts.items() for part in (word, count)]
         life = int(self._rules.life * 1000)
-        arguments = (int(at // DAY), self._rules.days, life, raw(domain), *flat)
+        arguments: list[Argument] = [int(at // DAY), self._rules.days, life, raw(domain)]
+        for word, count in counts.items():
+            arguments += [word, count]
         is_yes(await self._link.run(self._scripts.tally, keys, arguments), b"ok", ())
         await self._know(tenant)
 

@@ -18,7 +18,7 @@ from semcache.store.shapes import some_bytes
 LONGEST_TEXT = 512
 """Characters of any name in a record."""
 _MOST_REASONS = 16
-_FIELDS = 13
+_FIELDS = 14
 
 
 def cell_of(name: bytes) -> tuple[tuple[Source, int, int], int]:
@@ -37,7 +37,7 @@ def record_of(label: Label) -> bytes:
         [
             _cut(label.id), _cut(label.domain), label.source.value, label.finding.value, label.bin, label.bucket,
             label.at, label.weight, _cut(label.entry or ""), _cut(label.request), label.score, label.similarity,
-            [_cut(word) for word in label.reasons[:_MOST_REASONS]],
+            [_cut(word) for word in label.reasons[:_MOST_REASONS]], _cut(label.note),
         ]
     )  # fmt: skip
 
@@ -51,7 +51,22 @@ def label_of(tenant: TenantId, row: Any) -> Label:
     found: Any = json_of(some_bytes(row))
     if not isinstance(found, list) or len(found) != _FIELDS:
         raise corrupt()
-    id_, domain, source, finding, bin_, bucket, at, weight, entry, request, score, similarity, reasons = found
+    (
+        id_,
+        domain,
+        source,
+        finding,
+        bin_,
+        bucket,
+        at,
+        weight,
+        entry,
+        request,
+        score,
+        similarity,
+        reasons,
+        note,
+    ) = found
     try:
         return Label(
             id=str(id_),
@@ -68,6 +83,7 @@ def label_of(tenant: TenantId, row: Any) -> Label:
             score=number_or_none(score, float),
             similarity=number_or_none(similarity, float),
             reasons=tuple(map(str, reasons)),
+            note=str(note),
         )
     except (TypeError, ValueError):
         raise corrupt() from None

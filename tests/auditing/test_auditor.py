@@ -109,11 +109,10 @@ async def test_the_coin_decides_and_vouched_for_answers_are_checked_less(
 
 
 async def test_a_request_never_waits() -> None:
-    scene = Scene(delay=0.2)
-    begun = asyncio.get_running_loop().time()
+    scene = Scene()
     for n in range(10):
         scene.auditing.on_served(scene.step(), scene.hit(), f"r{n}")
-    assert asyncio.get_running_loop().time() - begun < 0.1
+    assert scene.upstream.calls == []  # nothing has happened yet but notes
     await scene.settled()
     assert scene.told.audits == {"right": 10}
 

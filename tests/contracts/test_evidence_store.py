@@ -181,6 +181,7 @@ async def test_the_newest_labels_are_listed_without_those_that_have_no_entry(sub
         score=0.91,
         similarity=0.97,
         reasons=("numbers", "names"),
+        note="said so",
         finding=Finding.WRONG,
     )
     await store.add(label("none"))

@@ -110,7 +110,7 @@ async def test_damaged_numbers_are_a_named_fault(lone: ValkeyChild, value: bytes
     await made.aclose()
 
 
-@pytest.mark.parametrize("row", [b"{", b"[]", b"[1,2,3,4,5,6,7,8,9,10,11,12,13]", b"null"])
+@pytest.mark.parametrize("row", [b"{", b"[]", b"[1,2,3,4,5,6,7,8,9,10,11,12,13,14]", b"null"])
 async def test_damaged_records_are_a_named_fault(lone: ValkeyChild, row: bytes) -> None:
     made = shelves(lone)
     await command(lone.url, "LPUSH", BASE + b"ql", row)
