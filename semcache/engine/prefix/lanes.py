@@ -97,9 +97,11 @@ class Lanes:
         self._at[node] = pile.number
         self._entries[node] = entry
         self._queued += 1
-        if pile.listed is None or key < pile.listed:
-            # One that was set aside is found under its least node, which need not be this one.
+        if pile.listed is None and pile.living > 1:
+            # It was set aside, and is found under its least node, which need not be this one.
             self._list(pile, self._settle(pile) >> NODE_BITS)
+        elif pile.listed is None or key < pile.listed:
+            self._list(pile, key)
 
     def drop(self, node: int) -> int:
         """Take a node out, and give the lane that it stood in. O(1), amortised.
