@@ -12,6 +12,7 @@ from semcache.decide.marks import Found, Mark
 from semcache.decide.wordlist import split
 
 FAMILY = "format"
+_WELCOME = frozenset(("steps", "example"))
 LENGTHS = frozenset(("paragraph", "sentence", "word", "page", "brief", "detailed"))
 
 _DATA = split("json xml yaml csv html markdown latex sql toml")
@@ -20,12 +21,12 @@ _TABLE = {
     "bullets": "bullet|bullets|bullet points|bullet list|bulleted list|bulleted|as a list|in list form|numbered list|"
     "要点|分点|列点|用列表|列表形式|逐条|分条",
     "page": "in a page|one page|single page|一页纸|一页",
-    "brief": "briefly|in brief|in short|tl dr|tldr|keep it short|short answer|short summary|concisely|in a nutshell|in a few words|in a few sentences|简要|简短|简单介绍|简单说|简述|一句话概括",
-    "detailed": "in detail|in depth|in-depth|detailed answer|thoroughly|at length|comprehensive|comprehensively|with full details|long answer|详细|详尽|深入|详细介绍|详细说明|具体说明|长一点",
+    "brief": "brief summary|brief overview|brief explanation|brief description|brief introduction|short explanation|short description|briefly|in brief|in short|tl dr|tldr|keep it short|short answer|short summary|concisely|in a nutshell|in a few words|in a few sentences|简要|简短|简单介绍|简单说|简述|一句话概括",
+    "detailed": "in detail|detailed description|detailed explanation|detailed summary|detailed guide|detailed answer|in great detail|in more detail|in depth|in-depth|detailed answer|thoroughly|at length|comprehensive|comprehensively|with full details|long answer|详细|详尽|深入|详细介绍|详细说明|具体说明|长一点",
     "paragraph": "in a paragraph|one paragraph|in prose|一段话|用一段话",
     "sentence": "in a sentence|one sentence|single sentence|in a single sentence|一句话|用一句话",
     "word": "one word|in a word|single word|yes or no answer|answer yes or no|一个词|用一个词|只回答是或否",
-    "steps": "step by step|step-by-step|分步骤|一步一步|逐步",
+    "steps": "walk me through|walkthrough|step by step|step-by-step|分步骤|一步一步|逐步",
     "code": "code only|only code|just the code|as code|只要代码|只给代码",
     "child": "for a child|for kids|for children|like i am five|like i am 5|eli5|to a child|to a five year old|给小孩|给孩子讲|讲给孩子",
     "poem": "as a poem|in verse|as a haiku|haiku|写成诗|以诗",
@@ -51,6 +52,11 @@ def entries() -> Iterator[tuple[str, Mark]]:
             f"output {name}",
         ):
             yield phrase, Mark(FAMILY, name)
+
+
+def conflict(one: frozenset[str], other: frozenset[str]) -> bool:
+    """True when the texts ask for different forms; steps and examples many answers bring by themselves."""
+    return one - _WELCOME != other - _WELCOME
 
 
 def wanted(found: Sequence[Found]) -> frozenset[str]:

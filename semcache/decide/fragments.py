@@ -81,7 +81,7 @@ def _is_short_fragment(words: list[str]) -> bool:
     has_verb = not _VERBS.isdisjoint(words)
     if words[0] in _CONJUNCTIONS and not has_verb:
         return True
-    if words[0] in _PREPOSITIONS and len(words) <= 3 and not has_verb:
+    if words[0] in _PREPOSITIONS and len([word for word in words if word != "please"]) <= 2 and not has_verb:
         return True
     return _points_back(words)
 

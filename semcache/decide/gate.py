@@ -16,6 +16,7 @@ from functools import lru_cache
 from semcache.core import Effect, GateRules
 from semcache.decide import (
     dates,
+    formats,
     kinds,
     language,
     longer,
@@ -88,7 +89,7 @@ def _rules() -> dict[Veto, Rule]:
         Veto.PERSONS: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.PERSONS),
         Veto.PLACES: lambda a, b: places.conflict(a.places, b.places, a.words, b.words),
         Veto.KIND: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.THINGS),
-        Veto.FORMAT: lambda a, b: a.formats != b.formats,
+        Veto.FORMAT: lambda a, b: formats.conflict(a.formats, b.formats),
         Veto.LENGTH: lambda a, b: a.lengths != b.lengths or _numbers(a, b, quantities.LENGTH),
         Veto.LANGUAGE: lambda a, b: language.conflict(a.language, b.language),
         Veto.QUESTION: lambda a, b: questions.conflict(a.questions, b.questions),
@@ -120,6 +121,7 @@ def _hints() -> dict[Veto, Rule]:
         Veto.NUMBERS: lambda a, b: _numbers(a, b, quantities.TYPE),
         Veto.NAMES: lambda a, b: names.unmatched(a.names, b.names),
         Veto.PERSONS: lambda a, b: kinds.one_sided(a.kinds, b.kinds),
+        Veto.FORMAT: lambda a, b: a.formats != b.formats,
     }
 
 

@@ -38,7 +38,7 @@ _ORDINARY = frozenset(
         "monday tuesday wednesday thursday friday saturday sunday usd eur gbp cny jpy rmb "
         "what which who whom whose when where why how is are do does can could should would will did was were has have "
         "so also then if in on at of for to with from by as it this that there my your he she they we you asap etc "
-        "internet english http https url api cpu gpu pc tv id ai it us gb mb kb tb kg km cm mm mg ml mcg"
+        "internet english http https url api cpu gpu pc tv id ai it us ram gb mb kb tb kg km cm mm mg ml mcg"
     )
 )
 
@@ -99,6 +99,8 @@ def of(text: Text, skipped: frozenset[int], asides: frozenset[int], terms: froze
     codes, literals = _codes(text.head, {text.words[i] for i in skipped})
     titled = _is_titled(text.tokens)
     shown = frozenset() if titled else _capitals(text.tokens, skipped | asides)
+    coded = {part for code in codes for part in code} if codes else set()
+    shown = frozenset(name for name in shown if not coded.issuperset(name))
     told = frozenset() if titled or not asides else _capitals(text.tokens, skipped) - shown
     return Names(
         names=shown,
@@ -251,6 +253,11 @@ def _has_code(code: tuple[str, ...], other: Names) -> bool:
     """True when the code is there, or all its parts but the short prefixes of libraries (`df`, `np`)."""
     whole = "".join(code)
     if whole in other.compact or any(spoken in other.compact for spoken in _SPOKEN.get(whole, ())):
+        return True
+    if any(
+        len("".join(known)) > 3 and (code[-len(known) :] == known or known[-len(code) :] == code)
+        for known in other.codes
+    ):
         return True
     if not other.codes and len(code) > 1 and len(code[-1]) > 3 and code[-1] not in _GENERIC:
         # Without code of its own the other text may leave out what stands before: `document.querySelector`.

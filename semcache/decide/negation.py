@@ -32,7 +32,7 @@ trouble|problem|problems|hard|difficult|struggle|struggles|issue|issues|error|er
 refuses to|refusing to|keeps crashing|crash|crashes|declined|locked out|missing|lost|lose|wrong|struggling|stopped working
 失败|出错|报错|问题|坏了|故障|异常|卡住|崩溃|错误|丢了|丢失|困难|打不开|不好使""",
     _NONE: """
-not only|only want|only need|only have|the only thing|if only|i only|read only|only just|why not|or not|whether or not|if not|not sure|not certain|no matter|no problem|no idea|not to mention|no worries
+cost nothing|costs nothing|for nothing|not only|only want|only need|only have|the only thing|if only|i only|read only|only just|why not|or not|whether or not|if not|not sure|not certain|no matter|no problem|no idea|not to mention|no worries
 do not know|can not remember|can not seem to|can not tell|can not decide|can not understand|not able to remember|does not know|did not know|do not understand|did not understand|do not remember|can not remember|do not recall
 can not recall|can not figure|can not find out|do not mind|do not worry|does not matter|can not wait|do not get|not really sure
 no doubt|no rush|no hurry|no offense|no offence|no pressure|not urgent|nothing urgent|not a rush|do not want to bother|do not mean to|would not mind|no need to rush|not a native|not an expert|not a lawyer|not a doctor|not tech savvy|not very technical|not good with|not just|not merely|nothing but|not quite sure|do not really know|do not hesitate|if you do not mind|problem set
@@ -47,7 +47,7 @@ have no idea|have no clue|no clue|never mind|nevertheless|nonetheless|lost and f
 
 # What a word that denies may also be called: `avoid` and `prevent`, `instead of` and `substitute for`.
 _SORTS = {
-    "avoid": "avoid", "avoids": "avoid", "avoided": "avoid", "avoiding": "avoid", "refrain": "avoid", "避免": "avoid",
+    "avoid": "avoid", "avoids": "avoid", "avoided": "avoid", "avoiding": "avoid", "refrain": "avoid", "避": "avoid",
     "instead": "instead", "rather": "instead", "other": "instead", "apart": "instead", "except": "instead",
     "lack": "lack", "lacks": "lack", "lacking": "lack", "without": "lack", "hardly": "lack", "no": "lack",
 }  # fmt: skip
@@ -59,7 +59,8 @@ _SYNONYMS = {
     "instead": frozenset(stem(word) for word in split("substitute alternative alternatives replace replacement swap besides exclude excluding another 替 代 换 外")),
     "lack": frozenset(stem(word) for word in split("deficiency shortage missing absence insufficient low little free zero less 缺 乏 少 空")),
 }  # fmt: skip
-_SCOPE = 3
+_SCOPE, _HAN_SCOPE = 3, 2
+_SWEEPING = frozenset(("nothing", "never", "nobody", "nowhere"))
 # Between a negation and what it denies.
 _LIGHT = frozenset(
     split(
@@ -123,26 +124,32 @@ def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) 
         failure = item.mark.name in (_TROUBLE, _BOTH) or _fails(words, item)
         trouble |= failure
         if item.mark.name in (_NEG, _BOTH) and not _is_idle(words, tokens, item):
-            scopes.append(_scope(words, item.end))
+            scope = _scope(tokens, item.end)
+            scopes.append(scope)
             sorts.append(_SORTS.get(words[item.start], ""))
-            told.append(failure and item.start in asides)
+            idle = not scope or words[item.start] in _SWEEPING
+            told.append((failure or idle) and item.start in asides)
     return Negation(tuple(scopes), tuple(told), trouble, tuple(sorts))
 
 
 def _concerns(scope: Sequence[str], other_words: frozenset[str]) -> bool:
     """True when the other text speaks of what is denied: of its first word, or of all that follows it."""
     first, *rest = scope or ("",)
+    if is_han(first):
+        return any(word in other_words for word in scope)
     return not scope or first in other_words or (len(rest) > 1 and all(word in other_words for word in rest))
 
 
-def _scope(words: Sequence[str], end: int) -> tuple[str, ...]:
-    """Give the stems of what a negation at tokens [.., end) denies: the next content words."""
+def _scope(tokens: Sequence[Token], end: int) -> tuple[str, ...]:
+    """Give the stems of what a negation at tokens [.., end) denies: the next content words of its sentence."""
     found: list[str] = []
-    for word in words[end:]:
-        if word in _LIGHT:
+    for token in tokens[end:]:
+        if token.first:
+            break
+        if token.low in _LIGHT:
             continue
-        found.append(stem(word))
-        if len(found) >= (1 if is_han(word) else _SCOPE):
+        found.append(stem(token.low))
+        if len(found) >= (_HAN_SCOPE if is_han(token.low) else _SCOPE):
             break
     return tuple(found)
 

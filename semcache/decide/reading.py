@@ -28,7 +28,6 @@ _MEASURE_WORDS = frozenset(
 )
 # `两者` points back at two things that the text names anyway.
 _POINTING = frozenset("人者边国侧地")
-_FIFTY_PERCENT: Measure = ("share", 50.0)
 _YEARS_OLD = frozenset(("岁", "old"))
 _AGES = frozenset(split("am is be age aged version turned"))
 _ROMAN = {"ii": 2, "iii": 3, "iv": 4, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "xi": 11, "xii": 12}
@@ -47,6 +46,7 @@ _SMALL_FRACTIONS = {
     "fifths": 5,
     "tenths": 10,
 }
+_ASKING = frozenset(("question", "questions"))
 _MILLIONS = {"m": 1e6, "mn": 1e6, "mm": 1e6, "mio": 1e6, "b": 1e9, "bn": 1e9, "k": 1e3}
 _DECADES = {
     "twenties": 1920,
@@ -130,8 +130,8 @@ class _Reader:
         measure = unit.measure(value) if unit is not None and value is not None else None
         if unit is not None and not vague:
             self.found.units.append((unit, measure))
-        if measure is None and value == 0.5:
-            measure = _FIFTY_PERCENT
+        if unit is None and value is not None and 0 < value < 1:
+            measure = ("share", float(f"{100 * value:.4g}"))
         sort = TYPE if unit is None and self.word(at[0] - 1) in _TYPES else _sort(unit)
         self.found.numbers.append(
             Number(spelling, measure, soft, sort, at, unit.name if unit is not None else "")
@@ -225,6 +225,14 @@ def _step(reader: _Reader, i: int) -> int:
     if fraction is not None:
         return fraction
     value, end = numerals.english(words, i)
+    if 13 <= value <= 20 and end == i + 1:
+        rest, after = numerals.english(words, end)
+        if after > end and 10 <= rest <= 99:
+            return reader.note(i, after, float(100 * value + rest), str(100 * value + rest))
+    if end > i and not _ASKING.isdisjoint(words[end : end + 2]):
+        return end
+    if end > i and words[max(0, i - 2) : i] in (("thanks", "a"), ("thank", "a")):
+        return end
     if end > i:
         return end if _is_pronoun(words, i, end) else _counted(reader, i, end, float(value))
     if words[i] in numerals.ordinals():
@@ -302,7 +310,13 @@ def _digits(reader: _Reader, i: int) -> int:
     taken = clock.read(text, i)
     if taken is not None:
         return reader.take(taken, i)
-    if reader.word(i - 1) in ("covid", "sars"):
+    if reader.word(i - 1) in ("covid", "sars") or _is_numeronym(text, i):
+        return i + 1
+    if words[i : i + 2] == ("24", "7") and text.tokens[i + 1].gap == "/":
+        return i + 2
+    short = _short_year(text, i)
+    if short:
+        reader.found.numbers.append(Number(short, at=(i, i + 1)))
         return i + 1
     end = i + 1
     if reader.word(end).isdigit() and text.tokens[end].gap == "/" and (words[i], words[end]) in _FRACTIONS:
@@ -324,6 +338,38 @@ def _digits(reader: _Reader, i: int) -> int:
     reader.found.numbers += [Number(part, at=(i, i + 1)) for part in firsts]
     value = float(last) if last.count(".") <= 1 and len(last) <= 18 else None
     return _scaled(reader, i, end, value, last)
+
+
+def _is_numeronym(text: Text, i: int) -> bool:
+    """`k8s`, `i18n`: letters glued to both sides of the digits."""
+    tokens = text.tokens
+    if not 0 < i < len(tokens) - 1 or tokens[i].gap or tokens[i + 1].gap:
+        return False
+    return (
+        len(tokens[i - 1].low) == 1
+        and tokens[i - 1].low.isascii()
+        and tokens[i + 1].low.isascii()
+        and tokens[i + 1].low.isalpha()
+    )
+
+
+def _short_year(text: Text, i: int) -> str:
+    """Give the whole year of `'22` and of the second in `2023-24`."""
+    token = text.tokens[i]
+    if len(token.low) != 2 or not token.low.isdecimal():
+        return ""
+    if token.gap.endswith("'") and (
+        i + 1 >= len(text.tokens) or not text.tokens[i + 1].gap.startswith(("'", '"'))
+    ):
+        return ("19" if token.low > "49" else "20") + token.low
+    before = text.words[i - 1] if i else ""
+    follows = (
+        token.gap in ("-", "/", "–")
+        and len(before) == 4
+        and before[:2] in ("19", "20")
+        and before.isdecimal()
+    )
+    return before[:2] + token.low if follows and int(token.low) == int(before[2:]) + 1 else ""
 
 
 def _scaled(reader: _Reader, i: int, end: int, value: float | None, spelling: str) -> int:
@@ -405,6 +451,9 @@ def _han(reader: _Reader, i: int) -> int:
 def _is_numeral(reader: _Reader, i: int, end: int, run: str) -> bool:
     """True when a run of numeral characters counts something; `四五天` only estimates."""
     before, after = reader.word(i - 1), reader.word(end)
+    if before in ("周", "期", "拜") or (before == "个" and reader.word(i - 2) == "每"):
+        # A day of the week.
+        return False
     percent = reader.text.words[max(0, i - 3) : i] == ("百", "分", "之")
     if reader.text.words[end : end + 2] == ("分", "之") or (run == "百" and reader.word(end) == "分"):
         return False

@@ -16,9 +16,11 @@ from semcache.decide.wordlist import split
 
 _TELLERS = frozenset((*split("i we my our it he she they this there you your"), *"我了他她它过们"))
 # A tale of so many tokens, or of fewer but in several sentences, is a story.
-_LONG_TALE, _TALE, _MANY = 24, 14, 2
+_LONG_TALE, _TALE, _MANY = 16, 12, 2
 # Words before the question in one sentence from which it is a tale.
 _RUN_ON = 7
+# Words from which a sentence without anybody in it tells something too.
+_CLAUSE = 5
 _CONDITIONS = frozenset(
     split("if when with suppose given while after before without unless once since because for in as at on")
 )
@@ -95,8 +97,8 @@ def _turns(tokens: Sequence[Token], start: int, i: int) -> bool:
 
 
 def _tells(words: Sequence[str]) -> bool:
-    """True for a clause with somebody in it; `After 18:00,` belongs to what follows."""
-    return not _TELLERS.isdisjoint(words)
+    """True for a clause of some length or with somebody in it; `After 18:00,` belongs to what follows."""
+    return len(words) >= _CLAUSE or not _TELLERS.isdisjoint(words)
 
 
 def _opens(word: str) -> bool:

@@ -48,6 +48,7 @@ lb 453.59237 pound pounds lb lbs 磅
 oz 28.349523 ounce ounces oz 盎司""",
     "volume": """
 ml 0.001 ml milliliter milliliters millilitre millilitres 毫升; cc
+m3 1000 cubic_meter cubic_meters cubic_metre cubic_metres 立方米; m_3
 l 1 liter liters litre litres 公升; l 升
 gal 3.785411784 gallon gallons 加仑
 cup 0 cups 杯; cup
@@ -56,8 +57,10 @@ tsp 0 teaspoon teaspoons tsp
 pt 0 pints; pint
 qt 0 quart quarts""",
     "area": """
-m2 1 square_meter square_meters square_metre square_metres sqm 平方米 平米; 平
-ft2 0.09290304 square_foot square_feet sqft 平方英尺
+m2 1 square_meter square_meters square_metre square_metres sqm 平方米 平米; 平 m_2
+km2 1000000 square_kilometer square_kilometers square_kilometre square_kilometres 平方公里 平方千米; km_2
+cm2 0.0001 square_centimeter square_centimeters 平方厘米; cm_2
+ft2 0.09290304 square_foot square_feet sqft 平方英尺; ft_2
 ha 10000 hectare hectares 公顷
 acre 4046.8564224 acre acres 英亩
 mu 0 亩""",
