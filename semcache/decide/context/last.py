@@ -58,6 +58,13 @@ _DOCUMENTS = re.compile(
     r"\b(?:the|its|their) (?:\w+ ){0,2}(?:text|article|document|contract|clause|report|essay|passage|paragraph|story|letter|code|table|data|dataset|file|author|writer|speaker|narrator|conclusion|content|attachment|image|picture|photo|chart|graph|draft|review|resume|cv|error|message|output|result|results|log|query|snippet|function|script)\b(?! of| in the world)"
     r"|\bmain (?:point|points|idea|argument|message|character)\b"
 )
+# `the fee`, `the red one`: a thing that was spoken of; not `the capital of Peru`, `the tallest tree`.
+_DEFINITE = re.compile(
+    r"\bthe (?!(?:\w+est|most|least|best|first|second|third|last|next|world|earth|sun|moon|sky|sea|ocean|internet|web|universe|weather|news|government|law|usa|us|uk|eu|un|"
+    r"bible|economy|human|human body|body|brain|heart|store|shop|app|website|site|company|office|difference|main|day|week|weekend|year|morning|evening|night|time|average|normal|usual|correct|right|proper|"
+    r"maximum|minimum|meaning|definition|rule|rules|easiest|cheapest|holidays|future|past|present|public|police|poor|rich|elderly|french|chinese|english|german|roman|romans|middle ages|president|king|queen|pope)\b)"
+    r"\w+(?: (?!of|in|for|between|to|that|on|at|with|by|from|and|or|behind|about|called)\w+)?(?: (?:is|are|was|were|do|does|did|can|will|have|has|get|come|work|last|take|cost|need|still|now|then|again|today|tomorrow|already)\b.*|)$"
+)
 _HAN_DOCUMENTS = (
     "文章",
     "文档",
@@ -288,7 +295,12 @@ def _leans(words: tuple[str, ...], joined: str, body: str) -> bool:
         or any(joined.startswith(half) or f" {half}" in joined for half in _HALVES)
     ):
         return True
-    if _DOCUMENTS.search(joined) or not asks(body) or any(word in _COMPARES for word in words):
+    if (
+        _DOCUMENTS.search(joined)
+        or _DEFINITE.search(joined)
+        or not asks(body)
+        or any(word in _COMPARES for word in words)
+    ):
         return True
     if any(word in _POINTERS and not _explained(words, i) for i, word in enumerate(words)):
         return True

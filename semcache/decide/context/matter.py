@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from semcache.decide.context.record import Record, load
 from semcache.decide.context.smalltalk import topics, touches
-from semcache.decide.context.words import content, units
+from semcache.decide.context.words import base, content, spoken, units
 from semcache.decide.numerals import HAN_NUMERALS, cardinals, chinese
 from semcache.decide.text import is_han, read
 from semcache.decide.wordlist import split
@@ -56,6 +56,16 @@ class Matter:
         return any(touches(topics(aside), core) or not known.isdisjoint(units(aside)) for aside in extra)
 
 
+@lru_cache(maxsize=1)
+def _wishes() -> frozenset[str]:
+    """Words by which an offer is made, whatever is offered."""
+    words = split(
+        "want like need go ahead try help assist let sure happy glad great good okay perfect understand no problem just now today "
+        "course absolutely see thank sorry option one thing right proceed 需 要 帮 先 现 在 给"
+    )
+    return frozenset(base(word) for word in words)
+
+
 @lru_cache(maxsize=512)
 def matter(context: bytes) -> Matter | None:
     """Take a stored record apart; None for bytes that are none."""
@@ -73,7 +83,7 @@ def matter(context: bytes) -> Matter | None:
         every=_all((*said, *record.asides)),
         told=told,
         heard=record.heard,
-        offer=_all(record.offer),
+        offer=frozenset(word for part in record.offer for word in spoken(part)) - _wishes(),
         offered=record.offer,
         item=frozenset(units(record.item)),
         stated_only=stated - denied,

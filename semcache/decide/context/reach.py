@@ -30,6 +30,7 @@ _COMMON = frozenset(
     for word in split("store shop account service customer website site company online page app")
     for unit in units(word)
 )
+_LONG = 4
 _FIRST_PERSON = frozenset(split("i me my mine we us our ours myself"))
 _WORLD = frozenset(split("what who where when which does do is are did was were"))
 _MEASURES = frozenset(split("many tall far old much long big deep high fast heavy"))
@@ -97,9 +98,13 @@ def _standing(clause: str) -> Standing:
 
 
 def _shared(asked: str, before: Iterable[str]) -> bool:
-    """True when the question goes on with something said before, other than the place where all is asked."""
+    """True when the question goes on with something said before, other than the place where all is asked.
+
+    In a long question about the world one word that comes again does not make it the same subject.
+    """
     own = _topics(asked) - _COMMON
-    return any(not own.isdisjoint(_topics(part)) for part in before)
+    again = own & frozenset(topic for part in before for topic in _topics(part))
+    return bool(again) and not (len(again) == 1 and len(own) >= _LONG and _is_worldly(asked))
 
 
 def _topics(text: str) -> frozenset[str]:

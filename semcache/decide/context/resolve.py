@@ -20,7 +20,7 @@ from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import asks, sentences
 from semcache.decide.context.reach import reaches
 from semcache.decide.context.record import Record
-from semcache.decide.context.smalltalk import topics
+from semcache.decide.context.smalltalk import is_social, topics
 from semcache.decide.context.turns import Turn, last_text, plain
 from semcache.decide.context.words import is_function, units
 from semcache.decide.language import detect
@@ -110,7 +110,11 @@ def _heard(history: Sequence[Turn]) -> Iterator[str]:
     """Yield the assistant's sentences that are more than courtesy."""
     for turn in history:
         if not turn.user:
-            yield from (part for part in sentences(turn.text) if not is_courtesy(part, user=False))
+            yield from (
+                part
+                for part in sentences(turn.text)
+                if not (is_courtesy(part, user=False) or is_social(part))
+            )
 
 
 def _told(history: Sequence[Turn]) -> Iterator[str]:

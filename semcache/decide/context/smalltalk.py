@@ -45,12 +45,32 @@ _STATE = re.compile(
 _POINTS = re.compile(r"\bit\b(?! (?:is|was|has been|will be|feels) )|\bthis\b(?! (?:week|morning|weekend|store|shop|app|chat|song|year|month|time|company|brand|service|is (?:so|my|the)))|\bthat\b(?! (?:is|was|sounds|time|said))")  # fmt: skip
 _AFFECT = re.compile(
     r"\b(?:(?:what|such) a (?:day|week|morning|month|year|time)|one of those (?:days|weeks)|(?:long|rough|crazy|busy|hectic|wild|slow) (?:day|week|morning|afternoon|night)|(?:you|your team|you guys|you all) (?:are|is|have been) (?:so |very |really |super |always |the |such a )*(?:great|awesome|helpful|kind|best|nice|sweet|patient|quick|amazing|wonderful|fast|good)"
-    r"|(?:love|loved|loving|enjoy|enjoying) (?:your|this) (?:store|shop|app|service|company|site|website|place|brand|chat)|hope (?:you|your|all|that you)|how (?:is|was|are|about) (?:your|you)|nice (?:talking|chatting|to meet)|(?:great|good|terrible|bad|hopeless) (?:with|at) (?:technology|computers|phones|apps|this stuff|these things|tech)|not (?:so |very )?tech savvy|technology these days|fingers crossed|time flies|long story|had to (?:grab|answer|get) the (?:door|phone)|be right back|stepped away|good vibes|no offense|you know how it is|first world problems|lesson learned|story of my life|just my luck|of all days|i (?:swear|promise)|small world|life gets busy|life happens)\b"
+    r"|(?:love|loved|loving|enjoy|enjoying) (?:your|this) (?:store|shop|app|service|company|site|website|place|brand|chat)|hope (?:you|your|all|that you)|how (?:is|was|are|about) (?:your|you)|nice (?:talking|chatting|to meet)|(?:great|good|terrible|bad|hopeless) (?:with|at) (?:technology|computers|phones|apps|this stuff|these things|tech)|not (?:so |very )?tech savvy|technology these days|fingers crossed|time flies|long story|had to (?:grab|answer|get) the (?:door|phone)|be right back|stepped away|good vibes|no offense|you know how it is|first world problems|lesson learned|story of my life|just my luck|of all days|i (?:swear|promise)|small world|life gets busy|life happens"
+    r"|no (?:rush|hurry)|not in a (?:rush|hurry)|take your time|(?:dumb|silly|stupid|weird|random|newbie) question|sorry to (?:bother|bug)|hate to (?:bother|be a bother)|first time (?:using|chatting|doing|trying|on|here)|(?:never|not) (?:done|tried|used) (?:this|a chat|chat|one of these)"
+    r"|excuse (?:my|the) \w+|bear with me|where (?:was i|were we)|as i was saying|you (?:are|must be) (?:so |very |really )?busy|feel (?:so |a bit |kind of )?(?:silly|dumb|bad|old|terrible|awkward)|just venting|rant over|end rant|made my day|brighten\w*|how time flies|keep up the (?:good|great) work|best (?:customer|support|service)|five stars|love (?:you|this|it) guys|recommended (?:you|your)"
+    r"|(?:typing|on) (?:this )?(?:on|from) my (?:phone|couch|bed)|auto ?correct|big thumbs|fat fingers|had (?:such )?a (?:great|good|bad|rough|long|terrible|lovely) (?:day|week|morning|time|weekend)|hope (?:the|it|things)|how are (?:you|things)|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|holidays|new year)|good to (?:know|hear)|you know what i mean|if you know what i mean|believe it or not|to be honest|not gonna lie|real quick|weird (?:weather|day|week)|mind is (?:elsewhere|all over)|brain (?:is )?(?:fried|fog|dead)|scatter\w*|distract\w*|multitask\w*|in between meetings|on my (?:lunch|coffee) break|running around|spring cleaning|getting old|senior moment|mom brain|baby brain)\b"
 )
 _HAN = ("天气", "下雨", "下雪", "今天好热", "今天好冷", "好忙", "堵车", "吃饭了吗", "吃了吗", "看电影", "追剧", "心情", "最近怎么样", "过得怎么样", "狗在叫", "孩子在闹", "猫在", "周末愉快", "打工人", "周一", "摸鱼", "哈哈", "你真好", "你们真好", "态度真好", "服务真好")  # fmt: skip
 _HAN_STATE = ("需要", "必须", "只", "不能", "不要", "如果", "因为", "这个", "那个", "退", "买", "订", "付", "过敏", "之前", "我有", "我是", "我想", "我要", "它")  # fmt: skip
 _TAG = re.compile(r"(?:is|are|was|does|do) (?:not )?(?:it|you|they)$|how (?:is|was|are|about) (?:your|you|the weather)|right$|huh$|you know$")  # fmt: skip
 GUEST = "guest"
+_LONGEST_SOCIAL = 16
+
+
+# What those who serve say to it.
+_SOCIAL = re.compile(
+    r"^(?:oh |aw+ |haha |ha |wow |hey |well )*(?:enjoy|sounds? (?:like|fun|great|lovely|delicious|amazing|wonderful|exciting|nice|relaxing|busy|hectic|stressful)|that sounds|how (?:fun|lovely|exciting|sweet|nice|cute|wonderful)|stay (?:warm|cool|dry|safe|hydrated)|good luck|hope (?:you|your|the|it|that|they)|i hope|have a (?:great|good|lovely|wonderful|nice|fantastic|safe)|i can (?:relate|imagine)|been there|tell me about it|no judg\w+|cats|dogs|kids|mondays|coffee|happens to|it happens|we have all been|who does not|congrat\w*|glad|love (?:it|that)|lucky you|poor thing|hang in there|cheers|no (?:rush|hurry|worries)|take your time|weekends?|the weather|what a)\b"
+)  # fmt: skip
+
+
+def is_social(sentence: str) -> bool:
+    """True for a short answer to small talk, without a figure in it."""
+    words = read(sentence).words
+    return (
+        len(words) <= _LONGEST_SOCIAL
+        and not any(word[0].isdigit() for word in words)
+        and bool(_SOCIAL.search(" ".join(words)))
+    )
 
 
 @lru_cache(maxsize=1)

@@ -68,7 +68,15 @@ bummed excited thrilled nervous anxious stressed confused confusing ridiculous c
 kinda sorta gonna wanna gotta frankly tbh imo btw fyi asap guys folks man dude awesome cool mess nightmare hassle bummer shame pity fun
 super completely absolutely extremely incredibly seriously somehow somewhat though ugh argh yikes oops whoops hmm gee geez anyways
 wondering curious figured tell explain give given gave hoping guessing thrilled happy surprised shocked pleased concerned confirm
-must require requires required advance hear heard read wonder planning plan-to end-up able unable supposed able
+must require requires required manage managed attempt attempted discover discovered learn-that appear appears appeared turns
+supposedly regard regards matter-of concerning thing-is remain remains leave-it proceed proceeding advice-on go-about assistance assist
+additional further extra-info initial initially previous previously prior following actual current present brand exact entire-thing
+note noted aware unaware involve involved include-d relate related arrange arranged deal dealing handle handled option-s
+decide decided choose-to intend intended aim aiming mention hopeful eager keen able-to capable allowed-to willing
+certainly perhaps possibly likely unlikely generally mainly mostly largely partly-because especially particularly specifically
+instead meanwhile otherwise therefore thus hence moreover furthermore besides regardless overall total-of
+somehow bunch whole-lot plenty several various multiple single double-check handful kinda pieces piece pair set
+advance hear heard read wonder planning plan-to end-up able unable supposed able
 """
 _MEASURES = frozenset(split("long much many far old big often soon large tall high fast"))
 _HAN_FUNCTION = frozenset(
@@ -146,6 +154,16 @@ def _is_content(word: str, stemmed: str) -> bool:
 def is_function(word: str) -> bool:
     """True for a word that only holds a sentence together."""
     return word in _function() or word in _HAN_FUNCTION
+
+
+@lru_cache(maxsize=1024)
+def spoken(text: str) -> frozenset[str]:
+    """Give the bases of all words of a text but those that only hold it together: the strictest reading."""
+    return frozenset(
+        word if is_han(word) else base(word)
+        for word in read(text).words
+        if not is_function(word) and word[0].isalnum()
+    )
 
 
 @lru_cache(maxsize=4096)
