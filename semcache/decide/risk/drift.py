@@ -18,8 +18,11 @@ from semcache.decide.risk.bound import Noise, bets_above
 from semcache.decide.risk.grid import BINS
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 WATCHED: tuple[int, ...] = (29, 26, 23, 20, 17, 13, 8, 0)
 """Bins whose hits from there up are watched, strict to loose."""
+
+_REACH: Ints = np.array((BINS, *WATCHED[:-1])) - 1
 
 
 class Alarms(NamedTuple):
@@ -29,23 +32,29 @@ class Alarms(NamedTuple):
     [watched], first bucket of the stretch that gave this alarm, -1 for none.
     """
 
-    last: NDArray[np.int64]
-    onset: NDArray[np.int64]
+    last: Ints
+    onset: Ints
 
     @property
-    def any(self) -> bool:
-        """True when there was an alarm at any watched bin."""
-        return bool((self.last >= 0).any())
+    def discards(self) -> bool:
+        """True when an alarm makes anything obsolete: its onset is not the very first bucket."""
+        return bool(self.onset.max() > 0)
 
-    def kept_from(self) -> NDArray[np.int64]:
+    @property
+    def reach(self) -> int:
+        """Strictest bin whose cut an alarm concerns, -1 for none."""
+        return int(np.max(_REACH, where=self.last >= 0, initial=-1))
+
+    def kept_from(self) -> Ints:
         """Give for each cut (int64 [BINS]) the first bucket that still counts.
 
-        An alarm concerns its cut and all looser ones, whose hits contain these. What was counted since
-        the onset stays: the bad stretch must be outweighed before anything reopens.
+        An alarm concerns its own cut, all looser ones, whose hits contain these, and those up to the next
+        watched one, whose hits may be the same. What was counted since the onset stays: the
+        bad stretch must be outweighed before anything reopens.
         """
         first = np.zeros(BINS, np.int64)
-        for watched, onset in zip(WATCHED, self.onset, strict=True):
-            first[: watched + 1] = np.maximum(first[: watched + 1], onset)
+        for reach, onset in zip(_REACH.tolist(), self.onset, strict=True):
+            first[: reach + 1] = np.maximum(first[: reach + 1], onset)
         return first
 
 

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from semcache.decide.risk.grid import BINS, EDGES
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _MAIN, _STRICT = 0.3, 0.03
 _SHARES = (0.8, 0.2)
+_LEAST_SEEN = 5.0
 
 
 class Start(NamedTuple):
@@ -46,25 +48,32 @@ def _edge(score: float) -> int:
     return min(int(np.searchsorted(EDGES, score)), BINS - 1)
 
 
-def least_proven(wealth: Floats, confidence: float, begins: tuple[Start, ...]) -> Start | None:
-    """Walk down from each start while cuts are proven.
+def least_proven(wealth: Floats, n: Floats, confidence: float, begins: tuple[Start, ...]) -> Start | None:
+    """Walk down from each start while cuts are proven, but not into bins that nobody has looked into.
 
     Args:
         wealth: float64 [BINS], log of the e-process of the hits from each bin up.
+        n: float64 [BINS], labels from each bin up. A bin without labels of its own changes no sum, so
+            every walk would run through it; what may come there one day is not known.
         confidence: Of the choice as a whole.
         begins: From `starts`.
 
     Returns:
         The loosest bin reached, and the share of the sequence that reached it; None if no start is proven.
     """
-    reached = [_end(wealth, confidence, begin) for begin in begins]
+    own = n - np.append(n[1:], 0.0)
+    seen = np.flatnonzero(own >= _LEAST_SEEN)
+    reached = [_end(wealth, seen, confidence, begin) for begin in begins]
     return min((end for end in reached if end is not None), default=None)
 
 
-def _end(wealth: Floats, confidence: float, begin: Start) -> Start | None:
+def _end(wealth: Floats, seen: Ints, confidence: float, begin: Start) -> Start | None:
     failed = np.flatnonzero(wealth[: begin.bin + 1] < -log(level(confidence, begin.share)))
     end = int(failed[-1]) + 1 if failed.size else 0
-    return Start(end, begin.share) if end <= begin.bin else None
+    if end > begin.bin:
+        return None
+    known = seen[(seen >= end) & (seen <= begin.bin)]
+    return Start(int(known[0]) if known.size else begin.bin, begin.share)
 
 
 def level(confidence: float, share: float) -> float:

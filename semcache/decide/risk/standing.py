@@ -22,7 +22,7 @@ from semcache.decide.risk.bound import (
     upper_bound,
 )
 from semcache.decide.risk.counting import Counts, ageing, counted, estimates, from_bin_up, since, until
-from semcache.decide.risk.drift import WATCHED, Alarms, alarms
+from semcache.decide.risk.drift import Alarms, alarms
 from semcache.decide.risk.evidence import Evidence
 from semcache.decide.risk.grid import BINS, EDGES, bucket_of
 from semcache.decide.risk.operating import Start, least_proven, level, starts
@@ -90,11 +90,11 @@ def stand(
     found = alarms(rules.budget, rules.noise, rules.run_length, window[0], window[1])
     weight = ageing(rules.half_life, rules.buckets)
     everything = counts = counted(window, weight, rules.feedback_weight)
-    if found.any:
+    if found.discards:
         counts = counted(window, since(weight, found.kept_from()), rules.feedback_weight)
     claims = _claims(rules, before)
-    proven = _proven(_wealth(rules, claims, counts), rules)
-    alarmed = found.any and _broken(window, rules, found, proven)
+    proven = _proven(_wealth(rules, claims, counts), counts, rules)
+    alarmed = found.discards and _broken(window, rules, found, proven)
     if proven is not None:
         return _told(State.ALARMED if alarmed else State.OPEN, proven, proven, counts, rules)
     best = _best(everything, rules)
@@ -137,19 +137,19 @@ def _wealth(rules: RiskRules, claims: Floats, counts: Counts) -> Floats:
     return refuting(bets_below(rules.budget, rules.noise), rules.confidence, claims, *counts)
 
 
-def _proven(wealth: Floats, rules: RiskRules) -> Start | None:
-    return least_proven(wealth, rules.confidence, starts(rules.budget))
+def _proven(wealth: Floats, counts: Counts, rules: RiskRules) -> Start | None:
+    return least_proven(wealth, counts.n, rules.confidence, starts(rules.budget))
 
 
 def _broken(window: Floats, rules: RiskRules, found: Alarms, proven: Start | None) -> bool:
     """True when an alarm took away a cut that the buckets before its onset had proven."""
-    which = int(np.flatnonzero(found.last >= 0)[0])
-    if proven is not None and proven.bin <= WATCHED[which]:
+    if proven is not None and proven.bin <= found.reach:
         return False
-    weight = until(ageing(rules.half_life, rules.buckets), int(found.onset[which]))
+    onset = int(found.onset[found.last >= 0][0])
+    weight = until(ageing(rules.half_life, rules.buckets), onset)
     counts = counted(window, weight, rules.feedback_weight)
-    once = _proven(_wealth(rules, np.full(BINS, rules.budget), counts), rules)
-    return once is not None and once.bin <= WATCHED[which]
+    once = _proven(_wealth(rules, np.full(BINS, rules.budget), counts), counts, rules)
+    return once is not None and once.bin <= found.reach
 
 
 @lru_cache(maxsize=256)
@@ -176,14 +176,17 @@ def _refuted(counts: Counts, rules: RiskRules) -> bool:
 def _by_prior(
     prior: Prior | None, rules: RiskRules, claims: Floats, counts: Counts, found: Alarms
 ) -> Start | None:
-    """Loosest cut proven by labels and prior together; no prior stands against an alarm."""
-    if prior is None or rules.until_proven is not UntilProven.SERVE or found.any:
+    """Loosest cut proven by labels and prior together; where there is an alarm no prior counts."""
+    if prior is None or rules.until_proven is not UntilProven.SERVE:
         return None
     over = log_wealth(bets_above(rules.budget, rules.noise), rules.budget, counts.n, counts.wrong)
     hits, wrong = faded(prior, rules.prior_strength, counts.n, over)
     # The card's labels are true ones; they are entered as the comparer would have read them.
     read = rules.noise.false_alarm * hits + (1.0 - rules.noise.false_alarm - rules.noise.miss) * wrong
-    return _proven(_wealth(rules, claims, Counts(counts.n + hits, counts.wrong + read, counts.human)), rules)
+    both = Counts(counts.n + hits, counts.wrong + read, counts.human)
+    wealth = _wealth(rules, claims, both)
+    wealth[: found.reach + 1] = -np.inf
+    return _proven(wealth, both, rules)
 
 
 def _told(state: State, cut: Start | None, at: Start, counts: Counts, rules: RiskRules) -> Standing:

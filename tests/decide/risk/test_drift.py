@@ -27,6 +27,7 @@ def test_all_well_no_alarm() -> None:
     found = alarms(0.01, CLEAN, 100.0, *table(500, np.full(90, 5)))
     assert found.last.max() == -1
     assert found.kept_from().max() == 0
+    assert (found.discards, found.reach) == (False, -1)
 
 
 def test_a_jump_is_found_and_located() -> None:
@@ -35,6 +36,7 @@ def test_a_jump_is_found_and_located() -> None:
     assert set(found.last) == {64}
     assert set(found.onset) == {60}
     assert set(found.kept_from()) == {60}
+    assert (found.discards, found.reach) == (True, BINS - 1)
 
 
 def test_when_it_is_over_the_bad_stretch_stays_in_the_books() -> None:
@@ -49,8 +51,10 @@ def test_what_is_bad_below_does_not_touch_the_strict_cuts() -> None:
     wrong[15:, : WATCHED[3] + 1] = 30.0
     found = alarms(0.01, CLEAN, 100.0, n, wrong)
     kept = found.kept_from()
-    assert set(kept[: WATCHED[3] + 1]) == {15}
-    assert set(kept[WATCHED[3] + 1 :]) == {0}
+    # Up to the next watched cut, whose hits were seen to be good.
+    assert found.reach == WATCHED[2] - 1
+    assert set(kept[: WATCHED[2]]) == {15}
+    assert set(kept[WATCHED[2] :]) == {0}
 
 
 def test_mean_run_length_at_the_budget_itself() -> None:

@@ -13,6 +13,7 @@ from semcache.decide.risk.operating import Start, least_proven, starts
 
 GOAL = -math.log(0.05)
 SURE = GOAL + 10
+MANY = np.arange(BINS, 0, -1) * 100.0
 
 
 def wealth(**proven: float) -> np.ndarray:
@@ -35,23 +36,35 @@ def test_starts_lie_where_a_calibrated_score_is_well_within_the_budget() -> None
 def test_the_walk_stops_at_the_first_failure() -> None:
     begins = (Start(10, 1.0),)
     values = wealth(b10=SURE, b9=SURE, b7=SURE)
-    found = least_proven(values, 0.95, begins)
+    found = least_proven(values, MANY, 0.95, begins)
     assert found is not None
     assert found.bin == 9
-    assert least_proven(wealth(b9=SURE, b8=SURE), 0.95, begins) is None
-    everything = least_proven(np.full(BINS, SURE), 0.95, begins)
+    assert least_proven(wealth(b9=SURE, b8=SURE), MANY, 0.95, begins) is None
+    everything = least_proven(np.full(BINS, SURE), MANY, 0.95, begins)
     assert everything is not None
     assert everything.bin == 0
+
+
+def test_nobody_walks_into_bins_without_labels() -> None:
+    begins, sure = (Start(10, 1.0),), np.full(BINS, SURE)
+    only_above = np.minimum(MANY, MANY[8])
+    found = least_proven(sure, only_above, 0.95, begins)
+    assert found is not None
+    assert found.bin == 8
+    # All labels lie above the start: it is served itself, for it is proven, and nothing below.
+    top = least_proven(sure, np.full(BINS, 500.0), 0.95, begins)
+    assert top is not None
+    assert top.bin == 10
 
 
 def test_each_sequence_pays_for_its_share() -> None:
     begins = (Start(10, 0.8), Start(20, 0.2))
     only_main = np.full(BINS, GOAL - math.log(0.8) + 0.01)
-    found = least_proven(only_main, 0.95, begins)
+    found = least_proven(only_main, MANY, 0.95, begins)
     assert found == Start(0, 0.8)
-    assert least_proven(np.full(BINS, GOAL), 0.95, begins) is None
+    assert least_proven(np.full(BINS, GOAL), MANY, 0.95, begins) is None
     only_strict = wealth(**{f"b{b}": SURE for b in range(15, 21)})
-    assert least_proven(only_strict, 0.95, begins) == Start(15, 0.2)
+    assert least_proven(only_strict, MANY, 0.95, begins) == Start(15, 0.2)
 
 
 def test_a_wrong_cut_is_chosen_at_most_as_often_as_stated() -> None:
@@ -74,7 +87,7 @@ def test_a_wrong_cut_is_chosen_at_most_as_often_as_stated() -> None:
         values = log_wealth(bets, budget, *above)
         any_wrong |= ((above[1] <= budget * above[0]) & (above[0] > 20) & (true > budget)).any(axis=1)
         for run in range(runs):
-            cut = least_proven(values[run], 0.95, starts(budget))
+            cut = least_proven(values[run], above[0][run], 0.95, starts(budget))
             chosen_wrong[run] |= cut is not None and true[cut.bin] > budget
     assert chosen_wrong.mean() <= 0.05
     assert any_wrong.mean() > 0.3

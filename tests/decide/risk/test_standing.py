@@ -106,7 +106,7 @@ def test_an_alarm_tightens_where_only_the_loose_part_went_bad() -> None:
     assert standing.cut is not None
     assert standing.cut > EDGES[10]
     assert standing.state is State.ALARMED
-    assert told(strict + daily([0.005] * 30, 200, bin=10)).cut == 0.0
+    assert told(strict + daily([0.005] * 30, 200, bin=10)).cut == EDGES[10]
 
 
 @pytest.mark.parametrize("source", [Source.AUDIT, Source.SHADOW])
@@ -155,9 +155,9 @@ def test_hysteresis() -> None:
     )
     first = told(between)
     assert first.cut is None
-    was_open = replace(first, state=State.OPEN, cut=0.0)
+    was_open = replace(first, state=State.OPEN, cut=EDGES[21])
     kept = stand(between, CHAT, None, NOW, was_open)
-    assert (kept.state, kept.cut) == (State.OPEN, 0.0)
+    assert (kept.state, kept.cut) == (State.OPEN, EDGES[21])
     lost = stand(between + labels(2, 2), CHAT, None, NOW, was_open)
     assert lost.cut is None
 
@@ -194,6 +194,11 @@ def test_a_prior_fades() -> None:
 def test_no_prior_against_an_alarm() -> None:
     evidence = daily([0.0] * 3 + [0.3], 80)
     assert told(evidence, SERVING, GOOD).cut is None
+    # What is bad far below says nothing of where the prior serves.
+    below = told(daily([0.2] * 4, 80, bin=2), SERVING, GOOD)
+    assert below.by_prior
+    assert below.cut is not None
+    assert below.cut >= EDGES[20]
 
 
 @pytest.mark.parametrize("wrong", [(0.0,) * 3, (-1.0,) * BINS, (2.0,) * BINS, (math.nan,) * BINS])
