@@ -21,7 +21,7 @@ _SAME = 1.0
 """Log odds from which answers agree."""
 _SAME_BY_WORDING = 1.4
 """The same where no fact was found to speak."""
-_OTHER = -1.8
+_OTHER = -1.9
 _SPOKEN = -0.8
 """From here facts speak against, and wording is no excuse."""
 _LENGTHS = 12.0

@@ -29,6 +29,7 @@ _IDENTIFIER = re.compile(
     r"|(?<![\d.,])\+?\d(?:[\d() -]{5,20})\d(?!\d)"
 )
 _LEAST_DIGITS = 7
+_LEAST_FIGURE = 10.0
 
 _COMMON = frozenset(
     split(
@@ -49,12 +50,14 @@ _COMMON = frozenset(
 class Facts:
     """What one answer states beyond its question.
 
-    `amounts` by what they measure (`plain` for bare numbers), `head` those of the first sentences;
+    `amounts` by what they measure (`plain` for bare numbers), `head` those of the first sentences, `figures`
+    all of some size as they are written, whatever their unit;
     `names` in lower case, `spoken` every word (to look names up in), `words` the stems of what is said.
     """
 
     amounts: Mapping[str, frozenset[float]]
     head: Mapping[str, frozenset[float]]
+    figures: frozenset[str]
     identifiers: frozenset[str]
     months: frozenset[int]
     days: frozenset[str]
@@ -76,6 +79,7 @@ def facts_of(answer: Answer, question: str) -> Facts:
     return Facts(
         amounts=amounts_of(whole, asked),
         head=amounts_of(features(_IDENTIFIER.sub(_blanked, " ".join(answer.sentences[:_HEAD]))), asked),
+        figures=_figures(whole, asked),
         identifiers=frozenset(filter(None, map(_identifier, _IDENTIFIER.findall(answer.text)))),
         months=whole.dates.months - asked.dates.months,
         days=whole.dates.days - asked.dates.days,
@@ -113,6 +117,13 @@ def amounts_of(of: Features, asked: Features) -> dict[str, frozenset[float]]:
     if times := {_minutes(time) for time in of.dates.times - asked.dates.times}:
         found["clock"] = times
     return {kind: frozenset(values) for kind, values in found.items()}
+
+
+def _figures(of: Features, asked: Features) -> frozenset[str]:
+    """Give the numbers as such: a unit that was misread must not make two of one."""
+    known = {number.text for number in asked.quantities.numbers}
+    texts = {number.text for number in of.quantities.numbers} - known
+    return frozenset(text for text in texts if (_float(text) or 0.0) >= _LEAST_FIGURE)
 
 
 def _celsius(measure: tuple[str, float | None]) -> tuple[str, float | None]:

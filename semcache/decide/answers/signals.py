@@ -112,11 +112,15 @@ def _amounts(question: str, one: Side, other: Side) -> Iterator[Signal]:
             agreed += 1
         else:
             differ.append(kind)
+    if differ and not agreed:
+        agreed = bool(one.facts.figures & other.facts.figures)
     if agreed and not differ:
         yield Signal("numbers-agree", 1.6 + 0.4 * min(agreed - 1, 2))
     elif differ and agreed:
         # 4 g a day, and so many hours between doses: another detail, if not another figure in the same sentence.
-        yield Signal("numbers", -2.0 if _in_one_frame(question, one, other, differ) else -0.5)
+        framed = _in_one_frame(question, one, other, differ)
+        same_figure = bool(one.facts.figures & other.facts.figures)
+        yield Signal("numbers", -0.5 if not framed else -1.0 if same_figure else -2.0)
     elif differ:
         told_first = any(kind in one.facts.head and kind in other.facts.head for kind in differ)
         # Long texts hold figures of many things; there only those about the same thing speak.
@@ -125,7 +129,7 @@ def _amounts(question: str, one: Side, other: Side) -> Iterator[Signal]:
         yield Signal("numbers", (-2.8 if heavy else -1.2) - 0.4 * min(len(differ) - 1, 1))
     elif one.facts.head and other.facts.head:
         # The same figure read with another unit or none, or figures that have nothing to do with each other.
-        same = shared(_all(one.facts), _all(other.facts))
+        same = shared(_all(one.facts), _all(other.facts)) or bool(one.facts.figures & other.facts.figures)
         yield Signal("numbers-agree", 1.4) if same else Signal("numbers", -1.7)
 
 
@@ -182,7 +186,7 @@ def _names(question: str, one: Side, other: Side) -> Iterator[Signal]:
     if found and not min(lost):
         yield Signal("names-agree", 1.4)
     elif found:
-        yield Signal("names-agree", 0.7) if long else Signal("names", -0.9)
+        yield Signal("names-agree", 0.7) if long else Signal("names", -0.85)
     elif all(lost):
         yield Signal("names", -1.0 if long else -2.6)
     elif any(lost) and _left_subject(question, one, other):
