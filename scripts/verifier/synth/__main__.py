@@ -12,7 +12,7 @@ import json
 import random
 from pathlib import Path
 
-from scripts.verifier.synth.languages import english
+from scripts.verifier.synth.languages import chinese, english
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--lang", choices=("en", "zh"), default="en")
     parser.add_argument("--wordnet", type=Path, default=None, help="a WordNet database directory (dict)")
     options = parser.parse_args()
-    maker = english(options.wordnet)
+    maker = english(options.wordnet) if options.lang == "en" else chinese()
     part = options.out.with_suffix(".tmp")
     with part.open("w", encoding="utf-8") as out:
         for pair in maker.pairs(random.Random(options.seed), options.pairs):

@@ -62,6 +62,8 @@ class GoodEdits:
     def _synonym(self, meaning: Meaning, style: Style, rng: random.Random) -> Style | None:
         options = []
         for slot, value in meaning.values:
+            if slot == "X" and meaning.schema.name == "translate":
+                continue  # a quoted phrase is not to be touched
             kind = "verb" if slot == "V" else "noun"
             options += [
                 (slot, c.old, c.new) for c in self._same.changes(kind, value[0]) if not c.new.startswith("!")

@@ -26,7 +26,7 @@ class Schema:
     @property
     def has_modifiers(self) -> bool:
         """Whether the last slot takes any number of modifiers."""
-        return self.slots[-1] == "M"
+        return "M" in self.slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,10 @@ class Meaning:
     def value(self, slot: str) -> Value:
         """The value of a slot."""
         return dict(self.values)[slot]
+
+    def shows(self, slot: str) -> bool:
+        """Whether every template of the class has the slot: only then is its value part of the question."""
+        return all("{" + slot in t for t in self.schema.classes[self.kind])
 
     def choices(self, slot: str) -> tuple[Value, ...]:
         """All values the slot could have beside the other values of this meaning."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from scripts.verifier.synth.good import GoodEdits
-from scripts.verifier.synth.model import Meaning, Schema, Style
+from scripts.verifier.synth.model import Meaning, Schema, Style, Value
 from scripts.verifier.synth.traps import TrapEdits
 
 
@@ -72,15 +72,15 @@ class PairMaker:
         return pair
 
     def _pair(self, rng: random.Random, *, same: bool) -> Pair | None:
-        meaning = self._meaning(rng)
-        style = self._style(meaning, rng)
-        other, kind, edits = meaning, "same", []
+        meaning = other = self._meaning(rng)
+        kind = "same" if same else self.traps.pick(rng)
         if not same:
-            trapped = self.traps.apply(meaning, rng)
+            trapped = self._trapped(kind, rng)
             if trapped is None:
                 return None
-            other, kind = trapped
-            edits = [kind]
+            meaning, other = trapped
+        style = self._style(meaning, rng)
+        edits = [] if same else [kind]
         new = self._fitted(style, other)
         for _ in range(rng.choices((1, 2, 3, 4), (30, 34, 22, 14))[0] - (0 if same else 1)):
             new, name = self.good.apply(other, new, rng)
@@ -93,6 +93,15 @@ class PairMaker:
         if rng.random() < 0.5:
             a, b = b, a
         return Pair(a, b, same, kind, tuple(edits))
+
+    def _trapped(self, kind: str, rng: random.Random) -> tuple[Meaning, Meaning] | None:
+        """A meaning that the trap can change, and the changed one."""
+        for _ in range(60):
+            meaning = self._meaning(rng)
+            other = self.traps.apply(kind, meaning, rng)
+            if other is not None and _visible(meaning, other):
+                return meaning, other
+        return None
 
     @staticmethod
     def _fitted(style: Style, meaning: Meaning) -> Style:
@@ -126,6 +135,23 @@ class PairMaker:
         for _ in range(rng.choices((0, 1, 2), (60, 30, 10))[0]):
             style, _name = self.good.apply(meaning, style, rng)
         return style
+
+
+def _compatible(modifiers: Sequence[Value]) -> tuple[Value, ...]:
+    """The modifiers without those that begin like an earlier one ("under 5 euros", "under 9 euros")."""
+    kept: list[Value] = []
+    for value in modifiers:
+        if value[0].split()[0] not in {v[0].split()[0] for v in kept} or not value[0].isascii():
+            kept.append(value)
+    return tuple(kept)
+
+
+def _visible(meaning: Meaning, other: Meaning) -> bool:
+    """Whether what differs is part of both questions, whichever templates are taken."""
+    slots = [s for (s, v), (_, w) in zip(meaning.values, other.values, strict=True) if v != w]
+    if meaning.modifiers != other.modifiers:
+        slots.append("M")
+    return all(m.shows(slot) for m in (meaning, other) for slot in slots)
 
 
 def _first_weight(count: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from scripts.verifier.synth.english import bare, capital, gerund, lower_first, participle, with_articles
 from scripts.verifier.synth.model import Meaning, Style, Value
-from scripts.verifier.synth.quantities import equal, plain
+from scripts.verifier.synth.quantities import ENGLISH, plain
 from scripts.verifier.synth.surface import EnglishSurface
 from scripts.verifier.synth.words import put
 
@@ -27,13 +27,13 @@ class EnglishRenderer:
         """The question."""
         template = meaning.schema.classes[meaning.kind][style.template]
         if style.mirrored:
-            template = _mirror(template, meaning.schema.symmetric)
+            template = mirror(template, meaning.schema.symmetric)
         for slot, old, new in style.words:
             if slot == "frame":
                 template = put(template, old, new)
         behind, lead = self._modifiers(meaning, style, template)
         parts = {slot: self._slot(slot, value, style) for slot, value in meaning.values}
-        core = _SLOT.sub(lambda m: behind if m.group(1) == "M" else _form(parts[m.group(1)], m), template)
+        core = _SLOT.sub(lambda m: behind if m.group(1) == "M" else _form(parts[m.group(1)], m), plain(template))
         core = self._person(core, meaning)
         text = self._with_lead(core, lead, keyword=template[:1].islower() or "?" not in template)
         return self._surface.apply(capital_text(with_articles(text), template), style.surface)
@@ -48,7 +48,7 @@ class EnglishRenderer:
     @staticmethod
     def _quantities(text: str, style: Style) -> str:
         if "<" in text and style.quantities:
-            text = equal(text, random.Random(style.quantities))
+            text = ENGLISH.equal(text, random.Random(style.quantities))
         return plain(text)
 
     def _modifiers(self, meaning: Meaning, style: Style, template: str) -> tuple[str, str]:
@@ -56,7 +56,7 @@ class EnglishRenderer:
         texts = []
         for value in meaning.modifiers:
             text = wording(value, style)
-            text = _replaced(text, style)
+            text = replaced(text, style)
             texts.append(self._quantities(text, style))
         if style.backwards:
             texts.reverse()
@@ -104,7 +104,7 @@ def _joined(texts: list[str]) -> str:
     return "".join(" " + t for t in texts)
 
 
-def _replaced(text: str, style: Style) -> str:
+def replaced(text: str, style: Style) -> str:
     for where, old, new in style.words:
         if where == "M" and not new.startswith("!"):
             text = put(text, old, new)
@@ -125,7 +125,7 @@ def wording(value: Value, style: Style) -> str:
     return usable[chosen % len(usable)]
 
 
-def _mirror(template: str, pair: tuple[str, str] | None) -> str:
+def mirror(template: str, pair: tuple[str, str] | None) -> str:
     if pair is None:
         return template
     first, second = pair

@@ -3,53 +3,62 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from scripts.verifier.synth import quantities
 from scripts.verifier.synth.model import Meaning, Value
+from scripts.verifier.synth.quantities import Quantities
 from scripts.verifier.synth.words import WordIndex, put
 
 Trap = Callable[[Meaning, random.Random], Meaning | None]
 
 
+@dataclass(frozen=True, slots=True)
+class TrapWords:
+    """The words of a language that traps put in."""
+
+    quantities: Quantities
+    persons: list[tuple[str, str]]
+    owners: list[tuple[str, str]]  # (what a value begins with, what it begins with then)
+    restrictions: list[tuple[str, str]]
+    negations: list[tuple[str, str | Callable[[re.Match[str]], str]]]  # (pattern, replacement)
+    neutral: frozenset[str]  # modifiers whose presence need not change the answer
+
+
 class TrapEdits:
     """All edits of the meaning by name; an edit gives None where it finds nothing to do."""
 
-    def __init__(self, same: WordIndex, other: WordIndex, persons: list[tuple[str, str]], restrict: list[str],
-                 owners: list[str], neutral: frozenset[str], negations: list[tuple[str, str]]) -> None:  # fmt: skip
-        self._same, self._other = same, other
-        self._persons, self._restrict, self._owners = persons, restrict, owners
-        self._neutral, self._negations = neutral, negations
-        self.traps: dict[str, tuple[Trap, int]] = {
-            "class": (self._class, 16),
-            "sibling": (self._sibling, 22),
-            "confusable": (self._confusable, 16),
+    def __init__(self, same: WordIndex, other: WordIndex, words: TrapWords) -> None:
+        self._same, self._other, self._words = same, other, words
+        self._neutral = words.neutral
+        self._traps: dict[str, tuple[Trap, int]] = {
+            "class": (self._class, 17),
+            "sibling": (self._sibling, 15),
+            "confusable": (self._confusable, 14),
             "added modifier": (self._add, 8),
-            "dropped modifier": (self._drop, 5),
-            "other modifier": (self._other_modifier, 9),
-            "swapped": (self._swap, 12),
-            "number": (self._number, 9),
-            "unit": (self._unit, 5),
-            "comparison": (self._comparison, 8),
-            "negation": (self._negation, 7),
-            "person": (self._person, 4),
-            "owner": (self._owner, 4),
-            "restriction": (self._restriction, 5),
-            "two words": (self._two, 5),
-            "same domain": (self._domain, 7),
+            "dropped modifier": (self._drop, 4),
+            "other modifier": (self._other_modifier, 8),
+            "swapped": (self._swap, 6),
+            "number": (self._number, 6),
+            "unit": (self._unit, 3),
+            "comparison": (self._comparison, 3),
+            "negation": (self._negation, 5),
+            "person": (self._person, 3),
+            "owner": (self._owner, 3),
+            "restriction": (self._restriction, 4),
+            "two words": (self._two, 4),
+            "same domain": (self._domain, 6),
         }
 
-    def apply(self, meaning: Meaning, rng: random.Random) -> tuple[Meaning, str] | None:
-        """One edit that has something to do, chosen by weight; None when none was found in a dozen tries."""
-        names = list(self.traps)
-        weights = [self.traps[n][1] for n in names]
-        for _ in range(12):
-            name = rng.choices(names, weights)[0]
-            new = self.traps[name][0](meaning, rng)
-            if new is not None and new != meaning:
-                return new, name
-        return None
+    def pick(self, rng: random.Random) -> str:
+        """The name of an edit, by weight."""
+        return rng.choices(list(self._traps), [w for _, w in self._traps.values()])[0]
+
+    def apply(self, name: str, meaning: Meaning, rng: random.Random) -> Meaning | None:
+        """The edit of that name, or None where the meaning gives it nothing to do."""
+        new = self._traps[name][0](meaning, rng)
+        return None if new == meaning else new
 
     def _class(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
         schema = meaning.schema
@@ -124,49 +133,46 @@ class TrapEdits:
         return None if new is None else _exchange(meaning, slot, old, (new,))
 
     def _number(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        return self._quantity(meaning, rng, quantities.other_number)
+        return self._quantity(meaning, rng, self._words.quantities.other_number)
 
     def _unit(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        return self._quantity(meaning, rng, quantities.other_unit)
+        return self._quantity(meaning, rng, self._words.quantities.other_unit)
 
     def _comparison(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        return self._quantity(meaning, rng, quantities.other_comparison)
+        return self._quantity(meaning, rng, self._words.quantities.other_comparison)
 
     def _negation(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
         """ "with" for "without" and the like, in a modifier or a predicate."""
-        options = []
         parts = [(s, v) for s, v in meaning.values if s == "P"] + [("M", v) for v in meaning.modifiers]
+        options = []
         for slot, value in parts:
             options += [
-                (slot, value, value[0].replace(a, b, 1)) for a, b in self._negations if value[0].startswith(a)
+                (slot, value, re.sub(old, new, value[0], count=1))
+                for old, new in self._words.negations
+                if re.search(old, value[0])
             ]
         if not options:
             return None
-        slot, old, new = rng.choice(options)
-        return _exchange(meaning, slot, old, (new,))
+        slot, before, after = rng.choice(options)
+        return _exchange(meaning, slot, before, (after,))
 
     def _person(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        return replace(meaning, person=rng.choice(self._persons))
+        return replace(meaning, person=rng.choice(self._words.persons)) if self._words.persons else None
 
     def _owner(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        mine = [(s, v) for s, v in meaning.values if v[0].startswith("my ")]
-        if not mine:
-            return None
-        slot, old = rng.choice(mine)
-        return _with(meaning, slot, (old[0].replace("my ", rng.choice(self._owners), 1),))
+        return self._begin(meaning, rng, self._words.owners, "OSAB")
 
     def _restriction(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        fit = [
-            (s, v)
-            for s, v in meaning.values
-            if s in {"O", "N", "T"} and v[0].startswith(("my ", "a ", "an "))
-        ]
+        return self._begin(meaning, rng, self._words.restrictions, "ONT")
+
+    @staticmethod
+    def _begin(meaning: Meaning, rng: random.Random, table: list[tuple[str, str]], slots: str) -> Meaning | None:
+        """A value with another beginning: another owner, or a narrower kind."""
+        fit = [(s, v, o, n) for s, v in meaning.values if s in slots for o, n in table if v[0].startswith(o)]
         if not fit:
             return None
-        slot, old = rng.choice(fit)
-        first, rest = old[0].split(" ", 1)
-        word = rng.choice(self._restrict)
-        return None if word in rest else _with(meaning, slot, (f"{first} {word} {rest}",))
+        slot, value, old, new = rng.choice(fit)
+        return None if new.strip() in value[0] else _with(meaning, slot, (new + value[0].removeprefix(old),))
 
     def _two(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
         first = self._sibling(meaning, rng)

@@ -36,7 +36,7 @@ class WordIndex:
         self._patterns = {kind: self._pattern(forms) for kind, forms in self._to.items()}
 
     def _add(self, pos: str, words: list[str], targets: list[str]) -> None:
-        kind = {"v": "verb", "t": "frame"}.get(pos, "noun") if self._spaced else pos
+        kind = {"v": "verb", "t": "frame"}.get(pos, "noun")
         for word in words:
             for other in [*words, *targets]:
                 if other == word:
@@ -103,5 +103,7 @@ def _plural_of(phrase: str) -> str:
 
 
 def put(text: str, old: str, new: str) -> str:
-    """Puts new words in place of the first old ones (whole words)."""
+    """Puts new words in place of the first old ones (whole words where words stand apart)."""
+    if not old.isascii():
+        return text.replace(old, new, 1)
     return re.sub(rf"(?<![\w'-]){re.escape(old)}(?![\w'’-])", lambda _: new, text, count=1)
