@@ -63,7 +63,7 @@ _DEFINITE = re.compile(
     r"\bthe (?!(?:\w+est|most|least|best|first|second|third|last|next|world|earth|sun|moon|sky|sea|ocean|internet|web|universe|weather|news|government|law|usa|us|uk|eu|un|"
     r"bible|economy|human|human body|body|brain|heart|store|shop|app|website|site|company|office|difference|main|day|week|weekend|year|morning|evening|night|time|average|normal|usual|correct|right|proper|"
     r"maximum|minimum|meaning|definition|rule|rules|easiest|cheapest|holidays|future|past|present|public|police|poor|rich|elderly|french|chinese|english|german|roman|romans|middle ages|president|king|queen|pope)\b)"
-    r"\w+(?: (?!of|in|for|between|to|that|on|at|with|by|from|and|or|behind|about|called)\w+)?(?: (?:is|are|was|were|do|does|did|can|will|have|has|get|come|work|last|take|cost|need|still|now|then|again|today|tomorrow|already)\b.*|)$"
+    r"[a-z]+(?: (?!of|in|for|between|to|that|on|at|with|by|from|and|or|behind|about|called)[a-z]+)?(?: (?:is|are|was|were|do|does|did|can|will|have|has|get|come|work|last|take|cost|need|still|now|then|again|today|tomorrow|already)\b.*|)$"
 )
 _HAN_DOCUMENTS = (
     "文章",
@@ -297,7 +297,7 @@ def _leans(words: tuple[str, ...], joined: str, body: str) -> bool:
         return True
     if (
         _DOCUMENTS.search(joined)
-        or _DEFINITE.search(joined)
+        or _DEFINITE.search(_cased(body))
         or not asks(body)
         or any(word in _COMPARES for word in words)
     ):
@@ -306,6 +306,11 @@ def _leans(words: tuple[str, ...], joined: str, body: str) -> bool:
         return True
     own = [unit for unit in units(body) if base(unit.lstrip("=")) not in _ATTRIBUTES]
     return len(set(own)) < (1 if _named(body) else _MANY)
+
+
+def _cased(body: str) -> str:
+    """Give the words with the capitals of names, in small letters otherwise."""
+    return " ".join(token.low if token.first else token.raw for token in read(body).tokens)
 
 
 def _named(body: str) -> bool:
