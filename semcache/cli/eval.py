@@ -6,6 +6,7 @@ Files in, tables out; what is measured and how is told in docs/evaluation.md.
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ import orjson
 import typer
 
 from semcache.cli.eval_screen import Progress, json_with_value, pair_table, stream_table, tell_bound
+from semcache.cli.logs import configure_logs
 from semcache.cli.options import Config, Data, settings_from
 from semcache.cli.screen import wide_console
 from semcache.errors import SemcacheError
@@ -22,6 +24,8 @@ from semcache.evaluate.baselines.named import KNOWN, baseline
 from semcache.evaluate.bounds import Bound, broken, pair_bounds, stream_bounds
 from semcache.evaluate.domains import policies_at, tenant_of
 from semcache.evaluate.runs import Findings, Order, evaluate_pairs, evaluate_streams
+
+_TERMINATED = 143
 
 app = typer.Typer(
     help="Measure on labelled questions what the cache serves rightly and wrongly.", no_args_is_help=True
@@ -153,6 +157,7 @@ def _order(
     json_file: str | None,
 ) -> Order:
     """Check everything that can be checked before anything is measured."""
+    configure_logs()  # to stderr: stdout may be read by a program
     if plot is not None:
         plotting.check_target(plot)
     if json_file is not None and json_file != "-" and not Path(json_file).parent.is_dir():
@@ -170,7 +175,18 @@ def _order(
 
 
 def _finished(work: Coroutine[Any, Any, Findings]) -> Findings:
-    return asyncio.run(work)
+    """Run to the end; told to end before, close everything and leave no file behind."""
+    try:
+        return asyncio.run(_stoppable(work))
+    except asyncio.CancelledError:
+        raise typer.Exit(_TERMINATED) from None
+
+
+async def _stoppable(work: Coroutine[Any, Any, Findings]) -> Findings:
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
 
 
 def _keep(findings: Findings, plot: Path | None, json_file: str | None) -> None:

@@ -8,10 +8,10 @@ make of it; every other row is an ordinary request: rules, then the default doma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from semcache.core import TenantId
+from semcache.core import CachePolicy, TenantId
 from semcache.errors import PolicyError, SemcacheError
 from semcache.policy.loader import MAX_BYTES, load_default, load_directory, read_file
 from semcache.policy.problems import policy_error
@@ -26,6 +26,22 @@ ALIASES: Mapping[str, str] = {
     "law": "legal",
 }
 """Other names that files give to the domains of the built-in policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One knob of all domains of a tenant moved, to see what it does.
+
+    Args:
+        threshold: similarity from which answers are served, with no band for drafts; None: as stated.
+        min_score: least score of the verifier; None: as stated.
+    """
+
+    threshold: float | None = None
+    min_score: float | None = None
+
+
+AS_STATED = Variation()
 
 
 def policies_at(path: Path | None) -> PolicySnapshot:
@@ -80,14 +96,18 @@ def as_domain(snapshot: PolicySnapshot, tenant: TenantId, domain: str) -> Policy
     return _with(snapshot, tenant, new)
 
 
-def at_threshold(snapshot: PolicySnapshot, tenant: TenantId, threshold: float) -> PolicySnapshot:
-    """Give the policies with one threshold in all domains of the tenant and no band for drafts."""
+def varied(snapshot: PolicySnapshot, tenant: TenantId, variation: Variation) -> PolicySnapshot:
+    """Give the policies with a knob moved in all domains of the tenant."""
     old = snapshot.tenant(tenant)
-    domains = {
-        name: replace(policy, threshold=threshold, verified_threshold=threshold, draft_threshold=threshold)
-        for name, policy in old.domains.items()
-    }
+    domains = {name: _moved(policy, variation) for name, policy in old.domains.items()}
     return _with(snapshot, tenant, replace(old, domains=domains))
+
+
+def _moved(policy: CachePolicy, to: Variation) -> CachePolicy:
+    if to.threshold is not None:
+        bar = to.threshold
+        policy = replace(policy, threshold=bar, verified_threshold=bar, draft_threshold=bar)
+    return policy if to.min_score is None else replace(policy, min_score=to.min_score)
 
 
 def _with(snapshot: PolicySnapshot, tenant: TenantId, policies: TenantPolicies) -> PolicySnapshot:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from semcache.core import Bypass, Decision, Draft, Embedding, Hit, Miss
 from semcache.evaluate.asking import ask_of, model_for
 from semcache.evaluate.baselines.rule import Peer, Question
+from semcache.evaluate.domains import Variation
 from semcache.evaluate.rig import Rig
 from semcache.evaluate.rows import Pair
 from semcache.journey import Asked
@@ -65,13 +66,18 @@ def vetoes_of(decision: Decision) -> tuple[str, ...]:
             return ()
 
 
+def score_of(decision: Decision) -> float | None:
+    """Give the verifier's score; None where it was not asked, or could not tell."""
+    return None if isinstance(decision, Bypass) else decision.score
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What became of one pair.
 
     `seconds` and `cpu` are those of the decision about the second question, its vector being
-    ready. `peers` says what each baseline did; `swept` what we would do at each asked-for
-    threshold; `similarity` is what a peer with a bare threshold compares, None without vectors.
+    ready. `peers` says what each baseline did, `swept` what we would serve under each variation;
+    `similarity` is what a peer with a bare threshold compares, None without vectors.
     """
 
     pair: Pair
@@ -83,6 +89,7 @@ class Seen:
     peers: tuple[bool, ...]
     swept: tuple[bool, ...]
     similarity: float | None
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +99,13 @@ class PairRun:
     Args:
         name: begins all namespaces of this run, which no other run may use.
         peers: make the baselines, fresh for every pair.
-        thresholds: at which our own decision is asked for too.
+        variations: of the policy, under which our own decision is asked for too.
         seed: of what baselines leave to chance.
     """
 
     name: str
     peers: Sequence[Callable[[random.Random], Peer]] = ()
-    thresholds: Sequence[float] = ()
+    variations: Sequence[Variation] = ()
     seed: int = 0
 
 
@@ -144,12 +151,12 @@ async def _decide(rig: Rig, one: _Asked, run: PairRun, chance: random.Random) ->
     pair = one.pair
     timed = await rig.explain(rig.pipeline(pair.domain), one.second)
     swept = [
-        kind_of((await rig.explain(rig.pipeline(pair.domain, threshold), one.second)).decision).is_served
-        for threshold in run.thresholds
+        kind_of((await rig.explain(rig.pipeline(pair.domain, variation), one.second)).decision).is_served
+        for variation in run.variations
     ]
     served: tuple[bool, ...] = ()
     similarity = None
-    if run.peers or run.thresholds:
+    if run.peers or run.variations:
         first = await rig.embed_cut(one.first.request.prompt)
         second = await rig.embed_cut(one.second.request.prompt)
         similarity = _similarity(rig, first, second)
@@ -164,6 +171,7 @@ async def _decide(rig: Rig, one: _Asked, run: PairRun, chance: random.Random) ->
         peers=served,
         swept=tuple(swept),
         similarity=similarity,
+        score=score_of(timed.decision),
     )
 
 

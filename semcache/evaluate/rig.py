@@ -23,10 +23,10 @@ from semcache.embed.open import open_encoder
 from semcache.errors import EncoderError, SemcacheError
 from semcache.evaluate.answering import ConstantGenerator
 from semcache.evaluate.asking import UPSTREAM
-from semcache.evaluate.domains import as_domain, at_threshold, domain_of
+from semcache.evaluate.domains import AS_STATED, Variation, as_domain, domain_of, varied
 from semcache.journey import Asked, Backend, Forwarded, Trace
 from semcache.lookup.faiss_index import FaissIndex
-from semcache.parts import SystemClock, Tasks, assembler_for, encoder_options
+from semcache.parts import SystemClock, Tasks, assembler_for, encoder_options, verifier_or_none
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
@@ -121,24 +121,24 @@ class Rig:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._policies = parts.snapshot.tenant(parts.tenant)
-        self._pipelines: dict[tuple[str, float | None], Pipeline] = {}
+        self._pipelines: dict[tuple[str, Variation], Pipeline] = {}
 
-    def pipeline(self, row_domain: str, threshold: float | None = None) -> Pipeline:
+    def pipeline(self, row_domain: str, variation: Variation = AS_STATED) -> Pipeline:
         """Give the pipeline under whose policy a row of this domain is judged.
 
         Args:
             row_domain: as the row names it; see `domains.domain_of`.
-            threshold: instead of the policy's own thresholds.
+            variation: what is to be otherwise than the policy states.
         """
-        key = domain_of(self._policies, row_domain), threshold
+        key = domain_of(self._policies, row_domain), variation
         if key not in self._pipelines:
             self._pipelines[key] = build_pipeline(self.parts, self._snapshot(*key))
         return self._pipelines[key]
 
-    def _snapshot(self, domain: str, threshold: float | None) -> PolicySnapshot:
+    def _snapshot(self, domain: str, variation: Variation) -> PolicySnapshot:
         snapshot, tenant = self.parts.snapshot, self.parts.tenant
-        if threshold is not None:
-            snapshot = at_threshold(snapshot, tenant, threshold)
+        if variation != AS_STATED:
+            snapshot = varied(snapshot, tenant, variation)
         return as_domain(snapshot, tenant, domain) if domain else snapshot
 
     async def ask(self, pipeline: Pipeline, asked: Asked) -> Timed:
@@ -230,7 +230,10 @@ async def opened(settings: Settings, snapshot: PolicySnapshot, tenant: TenantId)
             await encoder.warm()
         except EncoderError as error:
             raise SemcacheError(f"no encoder: {error}; get the models by: semcache models fetch") from error
-        yield await stack.enter_async_context(assembled(encoder, snapshot, tenant, encoder.is_awake))
+        verifier, _ = verifier_or_none()
+        yield await stack.enter_async_context(
+            assembled(encoder, snapshot, tenant, encoder.is_awake, verifier)
+        )
 
 
 @asynccontextmanager
@@ -239,6 +242,7 @@ async def assembled(
     snapshot: PolicySnapshot,
     tenant: TenantId,
     awake: Callable[[str], bool] = lambda _: True,
+    verifier: Verifier | None = None,
 ) -> AsyncIterator[Rig]:
     """Put everything around an encoder: store, index, classifiers, with classifiers that can speak.
 
@@ -269,6 +273,7 @@ async def assembled(
                 store=store,
                 spawn=tasks.spawn,
                 new_id=lambda: EntryId(f"{next(numbers):016x}"),
+                verifier=verifier,
                 clock=clock,
             )
         )

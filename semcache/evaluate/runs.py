@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from semcache.core import TenantId
 from semcache.evaluate.baselines.named import Baseline
 from semcache.evaluate.baselines.rule import Peer
-from semcache.evaluate.curves import OUR_THRESHOLDS, pair_panel, stream_panel
+from semcache.evaluate.curves import VARIATIONS, pair_panel, stream_panel
 from semcache.evaluate.pairs import PairRun, run_pairs
 from semcache.evaluate.plot import Panel
 from semcache.evaluate.rig import Rig, opened
@@ -90,9 +90,7 @@ async def measure_pairs(rig: Rig, order: Order, rows: Sequence[Sequence[Pair]], 
     names = [each.name for each in order.baselines]
     for number, (path, pairs) in enumerate(zip(order.files, rows, strict=True)):
         watcher.begins(path.name, len(pairs))
-        run = PairRun(
-            f"file{number}", _makers(rig, order), OUR_THRESHOLDS if order.curves else (), order.seed
-        )
+        run = PairRun(f"file{number}", _makers(rig, order), VARIATIONS if order.curves else (), order.seed)
         seen = await run_pairs(rig, pairs, run, watcher.advance)
         findings.records += pair_records(str(path), seen, names)
         if order.curves:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,16 @@ QUESTIONS = [
     {"text": "How can I reset my password?", "cls": "password"},
     {"text": "Where is my parcel?", "cls": "parcel"},
 ]
+POLICY = """
+schema_version: 1
+tenant: desk
+access: {keys: [], anonymous: loopback}
+default_domain: help
+defaults: {mode: semantic, ttl: 1h, verifier: {enabled: false}}
+domains: {help: {threshold: 0.85}}
+classifier: {enabled: false}
+"""
+"""What it serves rests on vectors and gate alone."""
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
@@ -63,6 +75,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEMCACHE_CONFIG", "")
     monkeypatch.delenv("SEMCACHE_CONFIG")
     write(tmp_path / "pairs.jsonl", PAIRS)
+    (tmp_path / "desk.yaml").write_text(POLICY)
     return tmp_path
 
 
@@ -130,7 +143,7 @@ def test_pairs_with_the_real_encoders(here: Path) -> None:
     write(here / "more.jsonl", PAIRS[:1])
     ended = run(
         here, "pairs", "pairs.jsonl", "more.jsonl", "--baseline", "gptcache", "--json", "-", "--plot", "curve.svg",
-        "--categories", "--max-trap-rate", "0", "--min-good-rate", "0.99",
+        "--categories", "--max-trap-rate", "0", "--min-good-rate", "0.99", "--policy", "desk.yaml",
     )  # fmt: skip
     records = json.loads(ended.stdout)
     ours = {(r["file"], r["category"]): r for r in records if r["judge"] == "semcache"}
@@ -154,14 +167,44 @@ def test_pairs_with_the_real_encoders(here: Path) -> None:
 def test_streams_and_chats_with_the_real_encoders(here: Path) -> None:
     write(here / "questions.jsonl", QUESTIONS)
     write(here / "chats.jsonl", CHATS)
-    ended = run(here, "stream", "questions.jsonl", "--seed", "3", "--json", "out.json", "--min-hit-rate", "1")
+    own = ("--policy", "desk.yaml")
+    ended = run(
+        here, "stream", "questions.jsonl", "--seed", "3", "--json", "out.json", "--min-hit-rate", "1", *own
+    )
     assert ended.returncode == 1, ended.stderr
     assert "not held: questions.jsonl: hits 33.33% (1 of 3) < 100.00%" in ended.stderr
     (record,) = json.loads((here / "out.json").read_text())
     assert (record["n"], record["hits"], record["wrong"], record["seed"]) == (3, 1, 0, 3)
     assert record["curve"][-1] == [3, 1, 0]
     assert "questions.jsonl" in ended.stdout
-    ended = run(here, "chats", "chats.jsonl", "--json")
+    ended = run(here, "chats", "chats.jsonl", *own, "--json")
     assert ended.returncode == 0, ended.stderr
     (record,) = json.loads(ended.stdout)
     assert (record["file"], record["n_same"], record["served_same"]) == ("chats.jsonl", 1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_told_to_end_it_leaves_nothing_behind(here: Path, number: signal.Signals, code: int) -> None:
+    rows = [
+        {"a": f"How do I open gate {n}?", "b": f"How can I open gate {n}?", "same": True}
+        for n in range(20_000)
+    ]
+    write(here / "many.jsonl", rows)
+    with tempfile.TemporaryDirectory(prefix="eval-") as folder:
+        command = [sys.executable, "-m", "semcache", "eval", "pairs", "many.jsonl"]
+        with subprocess.Popen(
+            [*command, "--data", str(models_folder().parent)],
+            cwd=here,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": folder},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running:
+            assert running.stderr is not None
+            while "20000 rows" not in (line := running.stderr.readline()):
+                assert line, "it ended early"
+            assert len(list(Path(folder).iterdir())) == 1
+            running.send_signal(number)
+            assert running.wait(30) == code
+        assert list(Path(folder).iterdir()) == []

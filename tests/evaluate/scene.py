@@ -22,7 +22,7 @@ schema_version: 1
 tenant: acme
 access: {keys: [], anonymous: never}
 default_domain: chat
-defaults: {ttl: 1h, mode: semantic}
+defaults: {ttl: 1h, verifier: {enabled: false}, mode: semantic}
 domains:
   chat: {threshold: 0.92, draft_threshold: 0.80}
   medical: {threshold: 0.99}

@@ -7,34 +7,44 @@ from pathlib import Path
 import pytest
 
 from semcache.errors import SemcacheError
-from semcache.evaluate.curves import OUR_THRESHOLDS, pair_panel, stream_panel
+from semcache.evaluate.curves import OUR_SCORES, OUR_THRESHOLDS, VARIATIONS, pair_panel, stream_panel
 from semcache.evaluate.pairs import Kind, Seen
 from semcache.evaluate.plot import Line, Panel, check_target, draw
 from semcache.evaluate.streams import Course
 from tests.evaluate.scene import pair
 
 
-def seen(similarity: float | None, *, same: bool, served: bool) -> Seen:
-    swept = tuple(similarity is not None and similarity >= t for t in OUR_THRESHOLDS)
+def seen(similarity: float | None, *, same: bool, served: bool, score: float | None = None) -> Seen:
+    near = [
+        similarity is not None and similarity >= v.threshold for v in VARIATIONS if v.threshold is not None
+    ]
+    sure = [score is not None and score >= v.min_score for v in VARIATIONS if v.min_score is not None]
     kind = Kind.SEMANTIC if served else Kind.MISS
-    return Seen(
-        pair("a", "b", same=same), kind, "", (), 0.0, 0.0, (similarity is not None,), swept, similarity
-    )
+    peers = (similarity is not None,)
+    return Seen(pair("a", "b", same=same), kind, "", (), 0.0, 0.0, peers, (*near, *sure), similarity, score)
 
 
 def test_pairs_are_swept_over_thresholds() -> None:
-    panel = pair_panel(
-        "f", [seen(0.91, same=True, served=True), seen(None, same=True, served=False), seen(0.86, same=False, served=False)],
-        ["gptcache"],
-    )  # fmt: skip
-    ours, static, policy, peer = panel.lines
+    rows = [
+        seen(0.91, same=True, served=True),
+        seen(None, same=True, served=False),
+        seen(0.86, same=False, served=False),
+    ]
+    ours, static, stated, peer = pair_panel("f", rows, ["gptcache"]).lines
     by_threshold = dict(zip(OUR_THRESHOLDS, zip(ours.x, ours.y, strict=True), strict=True))
     assert by_threshold[0.85] == (100.0, 50.0)
     assert by_threshold[0.90] == (0.0, 50.0)
     assert by_threshold[0.92] == (0.0, 0.0)
     assert (static.x[0], static.y[0], static.y[-1]) == (100.0, 50.0, 0.0)
-    assert (policy.x, policy.y, policy.mark) == ([0.0], [50.0], True)
+    assert (stated.x, stated.y, stated.mark) == ([0.0], [50.0], True)
     assert (peer.x, peer.y) == ([100.0], [50.0])
+
+
+def test_pairs_are_swept_over_scores_where_there_are_any() -> None:
+    rows = [seen(0.9, same=True, served=True, score=0.97), seen(0.9, same=False, served=False, score=0.45)]
+    _, by_score, *_ = pair_panel("f", rows, []).lines
+    at = dict(zip(OUR_SCORES, zip(by_score.x, by_score.y, strict=True), strict=True))
+    assert (at[0.4], at[0.5], at[0.95], at[0.98]) == ((100.0, 100.0), (0.0, 100.0), (0.0, 100.0), (0.0, 0.0))
 
 
 def test_streams_show_hits_and_wrong_hits() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from semcache.core import Caller, Directives, Mode, TenantId
 from semcache.errors import PolicyError, SemcacheError
-from semcache.evaluate.domains import as_domain, at_threshold, domain_of, policies_at, tenant_of
+from semcache.evaluate.domains import Variation, as_domain, domain_of, policies_at, tenant_of, varied
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.proxy.openai_chat import parse_chat
 from tests.evaluate.scene import ACME, POLICY, policy
@@ -30,11 +30,15 @@ def test_a_row_of_a_domain_is_judged_by_it_alone(tmp_path: Path) -> None:
     assert resolved(snapshot) == ("code", Mode.EXACT, 1.0), "the policies given stay as they are"
 
 
-def test_one_threshold_everywhere(tmp_path: Path) -> None:
-    snapshot = at_threshold(policy(tmp_path), ACME, 0.5)
+def test_one_knob_is_moved_everywhere(tmp_path: Path) -> None:
+    stated = policy(tmp_path)
+    at_half = varied(stated, ACME, Variation(threshold=0.5))
     for domain in ("chat", "medical"):
-        found = as_domain(snapshot, ACME, domain).tenant(ACME).domains[domain]
+        found = as_domain(at_half, ACME, domain).tenant(ACME).domains[domain]
         assert (found.threshold, found.verified_threshold, found.draft_threshold) == (0.5, 0.5, 0.5)
+        before = stated.tenant(ACME).domains[domain]
+        scored = varied(stated, ACME, Variation(min_score=0.8)).tenant(ACME).domains[domain]
+        assert (scored.min_score, scored.threshold) == (0.8, before.threshold)
 
 
 def test_names_of_domains(tmp_path: Path) -> None:

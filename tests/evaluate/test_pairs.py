@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from semcache.core import Bypass, Draft, Hit, Miss
 from semcache.errors import EncoderError, SemcacheError
 from semcache.evaluate.baselines.named import baseline
+from semcache.evaluate.domains import Variation
 from semcache.evaluate.pairs import AT_ONCE, Kind, PairRun, kind_of, reason_of, run_pairs
 from semcache.evaluate.rig import Rig
 from semcache.evaluate.rows import Pair
@@ -103,7 +103,9 @@ async def test_baselines_and_sweeps_stand_beside(tmp_path: Path) -> None:
             partial(baseline(name).make, made.peer_scale)
             for name in ("static:0.9", "gptcache", "vcache:0.02")
         ]
-        seen = await run_pairs(made, pairs, PairRun("test", makers, (0.5, 0.8, 0.9)), lambda: None)
+        seen = await run_pairs(
+            made, pairs, PairRun("test", makers, tuple(Variation(at) for at in (0.5, 0.8, 0.9))), lambda: None
+        )
     assert [one.peers for one in seen] == [(False, True, False), (True, True, False), (False, False, False)]
     assert [one.swept for one in seen] == [(True, True, False), (False, False, False), (False, False, False)]
     assert seen[0].similarity == pytest.approx(0.85, abs=1e-5)
@@ -147,4 +149,3 @@ def test_decisions_in_words() -> None:
     }
     assert {kind: kind_of(decision) for kind, decision in cases.items()} == {kind: kind for kind in cases}
     assert [reason_of(decision) for decision in cases.values()] == ["", "", "", "gate", "policy-off"]
-    assert random.Random(0).random() > 0
