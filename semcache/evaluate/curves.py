@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from semcache.evaluate.domains import Variation
 from semcache.evaluate.pairs import Seen
 from semcache.evaluate.plot import Line, Panel
 from semcache.evaluate.streams import Course
+from semcache.evaluate.sweeps import Place, bare, by_score, by_threshold, has_scores, served
 from semcache.evaluate.tally import OURS
-
-OUR_THRESHOLDS = (0.80, 0.85, 0.88, 0.90, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99)
-OUR_SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
-VARIATIONS = (
-    *(Variation(threshold=at) for at in OUR_THRESHOLDS),
-    *(Variation(min_score=at) for at in OUR_SCORES),
-)
-"""Under which our own decision is asked for a plot; each costs one more decision a pair."""
-_STATIC = tuple(i / 200 for i in range(100, 200))
 
 
 def stream_panel(file: str, courses: Sequence[Course], peers: Sequence[str]) -> Panel:
@@ -33,46 +24,33 @@ def stream_panel(file: str, courses: Sequence[Course], peers: Sequence[str]) -> 
 
 def pair_panel(file: str, seen: Sequence[Seen], peers: Sequence[str]) -> Panel:
     """Sweep our threshold, our least score, and a bare threshold; what policy and baselines really do as points."""
-    swept = [_point(seen, _by_variation(number)) for number in range(len(VARIATIONS))]
-    static = [_point(seen, _from(threshold)) for threshold in _STATIC]
-    lines = [_line(f"{OURS}, threshold{_span(OUR_THRESHOLDS)}", swept[: len(OUR_THRESHOLDS)])]
-    if any(one.score is not None for one in seen):
-        lines.append(_line(f"{OURS}, least score{_span(OUR_SCORES)}", swept[len(OUR_THRESHOLDS) :]))
-    lines.append(_line(f"threshold alone{_span(_STATIC)}", static))
-    lines.append(
-        _line(f"{OURS}, as the policy says", [_point(seen, lambda one: one.kind.is_served)], mark=True)
-    )
+    whole = served(seen, lambda _: True)
+    lines = [_curve(f"{OURS}, threshold", by_threshold(seen), whole)]
+    if has_scores(seen):
+        lines.append(_curve(f"{OURS}, least score", by_score(seen), whole))
+    lines.append(_curve("threshold alone", bare(seen), whole))
+    lines.append(_point(f"{OURS}, as the policy says", served(seen, lambda one: one.kind.is_served), whole))
     for number, name in enumerate(peers):
-        lines.append(_line(name, [_point(seen, _by_peer(number))], mark=True))
+        lines.append(_point(name, served(seen, _by_peer(number)), whole))
     return Panel(file, "traps served, %", "good pairs served, %", lines)
-
-
-def _span(values: Sequence[float]) -> str:
-    return f" {values[0]:g} to {values[-1]:g}"
-
-
-def _by_variation(number: int) -> Callable[[Seen], bool]:
-    return lambda one: one.swept[number]
-
-
-def _from(threshold: float) -> Callable[[Seen], bool]:
-    return lambda one: one.similarity is not None and one.similarity >= threshold
 
 
 def _by_peer(number: int) -> Callable[[Seen], bool]:
     return lambda one: one.peers[number]
 
 
-def _point(seen: Sequence[Seen], served: Callable[[Seen], bool]) -> tuple[float, float]:
-    """Give percent of traps and percent of good pairs served."""
-    traps = [served(one) for one in seen if not one.pair.same]
-    good = [served(one) for one in seen if one.pair.same]
-    return _percent(traps), _percent(good)
+def _curve(label: str, places: Sequence[Place], whole: tuple[int, int]) -> Line:
+    points = [_percent((good, traps), whole) for _, good, traps in places]
+    span = f" {places[0][0]:g} to {places[-1][0]:g}"
+    return Line(label + span, [x for x, _ in points], [y for _, y in points])
 
 
-def _percent(values: Sequence[bool]) -> float:
-    return 100 * sum(values) / len(values) if values else 0.0
+def _point(label: str, counts: tuple[int, int], whole: tuple[int, int]) -> Line:
+    x, y = _percent(counts, whole)
+    return Line(label, [x], [y], mark=True)
 
 
-def _line(label: str, points: Sequence[tuple[float, float]], *, mark: bool = False) -> Line:
-    return Line(label, [x for x, _ in points], [y for _, y in points], mark=mark)
+def _percent(counts: tuple[int, int], whole: tuple[int, int]) -> tuple[float, float]:
+    """Give percent of traps (x) and of good pairs (y)."""
+    (good, traps), (all_good, all_traps) = counts, whole
+    return 100 * traps / max(1, all_traps), 100 * good / max(1, all_good)

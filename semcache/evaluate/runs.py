@@ -12,12 +12,13 @@ from typing import Literal, TypeVar
 from semcache.core import TenantId
 from semcache.evaluate.baselines.named import Baseline
 from semcache.evaluate.baselines.rule import Peer
-from semcache.evaluate.curves import VARIATIONS, pair_panel, stream_panel
+from semcache.evaluate.curves import pair_panel, stream_panel
 from semcache.evaluate.pairs import PairRun, run_pairs
 from semcache.evaluate.plot import Panel
 from semcache.evaluate.rig import Rig, opened
 from semcache.evaluate.rows import Labelled, Pair, read_chats, read_labelled, read_pairs
 from semcache.evaluate.streams import StreamRun, run_stream
+from semcache.evaluate.sweeps import VARIATIONS
 from semcache.evaluate.tally import Record, pair_records, stream_records
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.settings import Settings
@@ -35,7 +36,7 @@ class Order:
         baselines: beside it.
         seed: of the sample, of a stream's order, and of chance in baselines.
         limit: rows a file at most; 0: all.
-        curves: also what a plot needs.
+        curves: also what a plot needs: sweeps, and panels.
     """
 
     files: Sequence[Path]

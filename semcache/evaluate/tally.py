@@ -13,6 +13,7 @@ from typing import Any
 
 from semcache.evaluate.pairs import Kind, Seen
 from semcache.evaluate.streams import Course
+from semcache.evaluate.sweeps import bare, by_score, by_threshold, has_scores
 
 Record = dict[str, Any]
 OURS = "semcache"
@@ -88,6 +89,15 @@ def _ours(file: str, category: str, group: Sequence[Seen]) -> Record:
             for name, _ in _SIDES
         },
         "decision_ms": _latency([one.seconds for one in group], [one.cpu for one in group]),
+        **({"sweep": _sweep(group)} if any(one.swept for one in group) else {}),
+    }
+
+
+def _sweep(group: Sequence[Seen]) -> Record:
+    return {
+        "threshold": by_threshold(group),
+        "min_score": by_score(group) if has_scores(group) else [],
+        "bare": bare(group),
     }
 
 

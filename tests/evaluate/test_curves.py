@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from semcache.errors import SemcacheError
-from semcache.evaluate.curves import OUR_SCORES, OUR_THRESHOLDS, VARIATIONS, pair_panel, stream_panel
+from semcache.evaluate.curves import pair_panel, stream_panel
 from semcache.evaluate.pairs import Kind, Seen
 from semcache.evaluate.plot import Line, Panel, check_target, draw
 from semcache.evaluate.streams import Course
+from semcache.evaluate.sweeps import OUR_SCORES, OUR_THRESHOLDS, VARIATIONS
+from semcache.evaluate.tally import pair_records
 from tests.evaluate.scene import pair
 
 
@@ -45,6 +47,16 @@ def test_pairs_are_swept_over_scores_where_there_are_any() -> None:
     _, by_score, *_ = pair_panel("f", rows, []).lines
     at = dict(zip(OUR_SCORES, zip(by_score.x, by_score.y, strict=True), strict=True))
     assert (at[0.4], at[0.5], at[0.95], at[0.98]) == ((100.0, 100.0), (0.0, 100.0), (0.0, 100.0), (0.0, 0.0))
+
+
+def test_records_hold_the_sweeps() -> None:
+    rows = [seen(0.91, same=True, served=True), seen(0.86, same=False, served=False)]
+    (record,) = pair_records("f", rows, [])
+    assert (0.85, 1, 1) in record["sweep"]["threshold"]
+    assert (0.9, 1, 0) in record["sweep"]["bare"]
+    assert record["sweep"]["min_score"] == []
+    scored = [seen(0.9, same=True, served=True, score=0.97)]
+    assert (0.95, 1, 0) in pair_records("f", scored, [])[0]["sweep"]["min_score"]
 
 
 def test_streams_show_hits_and_wrong_hits() -> None:
