@@ -21,10 +21,10 @@ Floats = NDArray[np.float64]
 
 _BELOW = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)
 _BELOW_STAKES = (6.0, 6.0, 6.0, 6.0, 6.0, 6.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 0.5, 0.5)
-_ABOVE = (1.5, 2.0, 3.0, 5.0, 8.0, 15.0)
+_ABOVE = (1.6, 3.0, 6.0, 15.0)
 _CEILING = 0.99
-_COARSE = np.geomspace(1e-7, 1.0, 65)
-_FINE = np.linspace(0.0, 1.0, 97)[1:]
+_COARSE = np.geomspace(1e-7, 1.0, 57)
+_FINE = np.linspace(0.0, 1.0, 81)[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _literal(bets: Bets) -> Bets:
 
 
 def upper_bound(bets: Bets, confidence: float, n: float, wrong: float, human: float = 0.0) -> float:
-    """Give the least risk (rounded up, by at most 0.3 %) that the labels refute at this confidence, or 1.
+    """Give the least risk (rounded up, by at most 0.4 %) that the labels refute at this confidence, or 1.
 
     Args:
         bets: From `bets_below`.

@@ -1,9 +1,9 @@
 """A sequential alarm on bucket counts: has the risk risen above the budget since some moment? Pure.
 
-For each bet that the risk is a multiple of the budget, the wealth since its best starting
-bucket (CUSUM, Page 1954) is at most the sum over all starting buckets, a Shiryaev-Roberts e-detector:
-while the risk is within the budget that sum grows by 1 a bucket in the mean, so its mean time to reach A is at
-least A buckets (Shin, Ramdas and Rinaldo 2023). Knows no policy beyond the budget.
+For each bet that the risk is a multiple of the budget, the wealth since each possible starting bucket is
+summed up: a Shiryaev-Roberts e-detector. While the risk is within the budget the sum grows by 1 in the mean with each bucket,
+so the mean number of buckets until it reaches A is at least A (Shin, Ramdas and Rinaldo
+2023). The starting bucket that won most is where it began. Knows no policy beyond the budget.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from semcache.decide.risk.grid import BINS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-WATCHED: tuple[int, ...] = (29, 26, 23, 20, 17, 13, 8, 0)
+WATCHED: tuple[int, ...] = (28, 25, 22, 19, 15, 9, 0)
 """Bins whose hits from there up are watched, strict to loose."""
 
 _REACH: Ints = np.array((BINS, *WATCHED[:-1])) - 1
@@ -64,7 +64,7 @@ def alarms(budget: float, noise: Noise, run_length: float, n: Floats, wrong: Flo
     Args:
         budget: Risk up to which all is well.
         noise: Of the labels.
-        run_length: Mean number of buckets between false alarms, at least, over all watched cuts together.
+        run_length: Mean number of buckets with labels until a false alarm, at least, over all watched cuts.
         n: float64 [buckets, BINS], sampled labels of the hits from each bin up, unweighted.
         wrong: Those that say wrong.
     """
@@ -73,22 +73,23 @@ def alarms(budget: float, noise: Noise, run_length: float, n: Floats, wrong: Flo
     total, bad = n[:, watched, None], wrong[:, watched, None]
     step = bad * np.log(bets.sampled) - total * np.log1p(noise.observed(budget) * (bets.sampled - 1.0))
     path = np.cumsum(step, axis=0)
-    before = path - step
-    height = path - np.minimum.accumulate(before, axis=0) + bets.stakes
-    found = height.max(axis=2) >= log(run_length * len(WATCHED))
+    # Nobody can start in a bucket without labels: idle days would pile up equal starts.
+    starts = np.where(total > 0.0, step - path, -np.inf)
+    height = path + np.logaddexp.accumulate(starts, axis=0) + bets.stakes
+    found = np.logaddexp.reduce(height, axis=2) >= log(run_length * len(WATCHED))
     if not found.any():
         none = np.full(len(WATCHED), -1, np.int64)
         return Alarms(none, none)
-    return _located(found, height, before)
+    return _located(found, height, starts)
 
 
-def _located(found: NDArray[np.bool_], height: Floats, before: Floats) -> Alarms:
+def _located(found: NDArray[np.bool_], height: Floats, starts: Floats) -> Alarms:
     last = np.full(len(WATCHED), -1, np.int64)
     onset = last.copy()
     for which in np.flatnonzero(found.any(axis=0)):
         end = int(np.flatnonzero(found[:, which])[-1])
         bet = int(height[end, which].argmax())
-        last[which], onset[which] = end, int(before[: end + 1, which, bet].argmin())
+        last[which], onset[which] = end, int(starts[: end + 1, which, bet].argmax())
     return Alarms(last, onset)
 
 

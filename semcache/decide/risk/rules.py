@@ -37,7 +37,7 @@ class RiskRules:
         noise: Errors of the comparer that judges audits and shadow answers.
         feedback_weight: What a caller's complaint counts, in (0, 1].
         margin: A looser cut is opened at (1 - margin) x budget only and kept up to the budget.
-        run_length: Mean days between false alarms while the risk stays within the budget, at least.
+        run_length: Mean days with labels until a false alarm while the risk is within the budget, at least.
 
     Raises:
         ValueError: A value is outside its range. Policies are checked before they come here.

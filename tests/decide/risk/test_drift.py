@@ -20,7 +20,7 @@ def table(n: float, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def test_watched_bins_are_strict_to_loose() -> None:
     assert list(WATCHED) == sorted(WATCHED, reverse=True)
-    assert (WATCHED[0], WATCHED[-1]) == (BINS - 1, 0)
+    assert (WATCHED[0], WATCHED[-1]) == (BINS - 2, 0)
 
 
 def test_all_well_no_alarm() -> None:
@@ -88,7 +88,8 @@ def test_delay_is_about_what_is_stated(factor: float) -> None:
         else:
             delays.append(days * batch)
     stated = expected_delay(0.01, CLEAN, 100.0, 0.01 * factor)
-    assert 0.5 * stated < np.mean(delays) < 1.5 * stated + batch
+    # The stated one is the longer: it counts one starting bucket, the detector all of them.
+    assert 0.25 * stated < np.mean(delays) < 1.1 * stated + batch
 
 
 def test_no_delay_is_stated_within_the_budget() -> None:

@@ -72,7 +72,7 @@ def test_a_wrong_cut_is_chosen_at_most_as_often_as_stated() -> None:
 
     Trusting each cut alone (no order, no sharing) in the same runs shows that the test can fail.
     """
-    rng, runs, budget = np.random.default_rng(3), 400, 0.05
+    rng, runs, budget = np.random.default_rng(3), 200, 0.05
     risk = np.linspace(0.5, 0.0, BINS) ** 2
     mass = np.full(BINS, 1.0 / BINS)
     true = np.cumsum((mass * risk)[::-1])[::-1] / np.cumsum(mass[::-1])[::-1]
