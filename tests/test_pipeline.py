@@ -17,6 +17,7 @@ from semcache.answer.assemble import chat_assembler
 from semcache.answer.flight import Flights
 from semcache.core import (
     Bypass,
+    CachePolicy,
     Caller,
     Directives,
     Draft,
@@ -26,7 +27,9 @@ from semcache.core import (
     Namespace,
     ReviewStatus,
     TenantId,
+    UntilProven,
 )
+from semcache.decide.decision import Serving
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import Asked, Backend, Forwarded, Served
 from semcache.pipeline import Pipeline
@@ -34,12 +37,14 @@ from semcache.policy.loader import load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Selector, UpstreamCall
 from semcache.proxy.openai_chat import parse_chat
+from semcache.remembering import Memory
 from semcache.store.near import NearCache
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.entry_store import FakeEntryStore
 from tests.fakes.generator import FakeGenerator, FakeReply
 from tests.fakes.upstream_server import chat_body
 from tests.fakes.vector_index import FakeVectorIndex
+from tests.fakes.verifier import FakeVerifier
 
 ACME = TenantId("acme")
 POLICY = """
@@ -73,6 +78,18 @@ class FakeClock:
 
 
 @dataclass
+class FakeAllowance:
+    """Allows what it is told to."""
+
+    says: Serving = field(default_factory=Serving)
+    asked: list[str] = field(default_factory=list)
+
+    async def serving(self, policy: CachePolicy) -> Serving:
+        self.asked.append(policy.domain)
+        return self.says
+
+
+@dataclass
 class Scene:
     """A pipeline with everything around it in reach."""
 
@@ -83,6 +100,8 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.encoder = FakeEncoder()
+        self.verifier = FakeVerifier(says=0.9)
+        self.allowance = FakeAllowance()
         self.index = FakeVectorIndex()
         self.store = FakeEntryStore(self.clock)
         self.near = NearCache(100, 1 << 20)
@@ -103,8 +122,18 @@ class Scene:
             assembler=lambda head: chat_assembler(head.content_type),
             clock=self.clock,
             spawn=self.spawn,
-            new_id=lambda: EntryId(f"entry-{next(ids)}"),
-            jitter=lambda: 0.5,
+            verifier=self.verifier,
+            standings=self.allowance,
+            memory=Memory(
+                encoder=self.encoder,
+                classifiers=None,
+                index=self.index,
+                store=self.store,
+                clock=self.clock,
+                spawn=self.spawn,
+                new_id=lambda: EntryId(f"entry-{next(ids)}"),
+                jitter=lambda: 0.5,
+            ),
         )
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
@@ -166,6 +195,65 @@ async def test_the_gate_stands_after_the_match(scene: Scene) -> None:
     assert isinstance(other.trace.decision, Draft)
     assert "numbers" in other.trace.decision.reasons
     assert scene.calls == 2
+
+
+ONE, OTHER = "how do I get my money back please", "How do I get my money back, please?"
+
+
+async def test_a_hit_by_meaning_carries_the_verifier_s_score(scene: Scene) -> None:
+    await scene.ask(ONE)
+    again = await scene.ask(OTHER)
+    assert again.trace.decision.score == 0.9
+    assert scene.verifier.calls == [(OTHER, ONE, again.trace.decision.similarity)]
+
+
+async def test_what_the_verifier_doubts_is_a_draft_and_the_upstream_is_asked(scene: Scene) -> None:
+    await scene.ask(ONE)
+    scene.verifier.says = 0.1
+    again = await scene.ask(OTHER)
+    assert isinstance(again, Forwarded)
+    assert (again.trace.decision.reasons, again.trace.decision.score) == (("verifier",), 0.1)
+    assert not again.trace.served
+
+
+async def test_without_a_verifier_only_exact_repeats_are_served(scene: Scene) -> None:
+    scene.pipeline = replace(scene.pipeline, verifier=None)
+    await scene.ask(ONE)
+    assert isinstance(await scene.ask(OTHER, no_store=True), Forwarded)
+    assert isinstance(await scene.ask(ONE), Served)
+
+
+async def test_what_the_evidence_does_not_allow_is_told_but_not_served(scene: Scene) -> None:
+    await scene.ask(ONE)
+    scene.allowance.says = Serving(cut=0.95, otherwise=UntilProven.SHADOW)
+    again = await scene.ask(OTHER, no_store=True)
+    assert isinstance(again, Forwarded)
+    assert isinstance(again.trace.decision, Hit)
+    assert again.trace.decision.shadow
+    assert not again.trace.served
+    scene.allowance.says = Serving(cut=None)
+    again = await scene.ask(OTHER, no_store=True)
+    assert isinstance(again.trace.decision, Draft)
+    assert again.trace.decision.reasons == ("risk",)
+    assert isinstance(await scene.ask(ONE), Served)
+
+
+async def test_explain_tells_a_hit_that_the_evidence_keeps_back_from_one_that_is_served(scene: Scene) -> None:
+    await scene.ask(ONE)
+    request = parse_chat(
+        {"model": "m", "messages": [{"role": "user", "content": OTHER}]}, "/v1/chat/completions"
+    )
+    asked = Asked(request, Caller(ACME), Directives())
+    assert (await scene.pipeline.explain(asked)).served
+    scene.allowance.says = Serving(cut=0.95, otherwise=UntilProven.SHADOW)
+    assert not (await scene.pipeline.explain(asked)).served
+
+
+async def test_the_evidence_is_that_of_the_domain_in_force(scene: Scene) -> None:
+    await scene.ask(ONE, domain="strict")
+    scene.allowance.asked.clear()
+    await scene.ask(OTHER, domain="strict")
+    assert scene.allowance.asked == ["strict"]
 
 
 async def test_a_namespace_without_entries_costs_no_embedding_before_the_answer(scene: Scene) -> None:
@@ -368,7 +456,7 @@ async def test_questions_about_the_present_live_shorter(scene: Scene) -> None:
 
 
 async def test_an_encoder_that_was_busy_catches_up(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.pipeline._LATER", (0.01, 0.01))
+    monkeypatch.setattr("semcache.remembering._LATER", (0.01, 0.01))
     scene.encoder.fault = EncoderError("loading", kind="loading")
     await scene.ask("how do I get my money back please")
     scene.encoder.fault = None

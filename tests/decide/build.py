@@ -1,4 +1,4 @@
-"""Small builders: every test names only what it is about."""
+"""Small builders: every test names only what it is about (so that no verifier is asked but where one is named)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def policy(**changes: Any) -> CachePolicy:
         "ttl_jitter": 0.1,
         "gate": GateRules(),
         "max_user_turns": 1,
+        "verifier": False,
     }
     return CachePolicy(**(values | changes))
 

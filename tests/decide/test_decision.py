@@ -31,7 +31,7 @@ from tests.decide.build import ASKED, NOW, candidate, entry, policy
 def run(
     *candidates: Candidate, asked: str = ASKED, directives: Directives | None = None, **changes: Any
 ) -> Hit | Draft | Miss:
-    return decide(policy(**changes), directives or Directives(), asked, candidates, NOW)
+    return decide(policy(**changes), directives or Directives(), asked, candidates, NOW, None)
 
 
 def served(decision: Hit | Draft | Miss) -> str:
@@ -103,8 +103,8 @@ def test_a_client_cannot_lower_the_bar() -> None:
 
 @given(st.one_of(st.none(), st.floats()), st.floats(-1, 1))
 def test_no_client_threshold_serves_what_the_policy_would_not(asked: float | None, similarity: float) -> None:
-    strict = decide(policy(), Directives(threshold=asked), ASKED, [candidate(similarity)], NOW)
-    plain = decide(policy(), Directives(), ASKED, [candidate(similarity)], NOW)
+    strict = decide(policy(), Directives(threshold=asked), ASKED, [candidate(similarity)], NOW, None)
+    plain = decide(policy(), Directives(), ASKED, [candidate(similarity)], NOW, None)
     assert not isinstance(strict, Hit) or isinstance(plain, Hit)
     assert not isinstance(strict, Draft) or not isinstance(plain, Miss)
 
@@ -246,8 +246,8 @@ entries = st.builds(
 
 @given(st.lists(st.builds(Candidate, entries, scores), max_size=6), st.booleans())
 def test_only_living_near_unopposed_entries_are_served(candidates: list[Candidate], verified: bool) -> None:
-    found = decide(policy(), Directives(), ASKED, candidates, NOW)
-    again = decide(policy(), Directives(), ASKED, candidates[::-1], NOW)
+    found = decide(policy(), Directives(), ASKED, candidates, NOW, None)
+    again = decide(policy(), Directives(), ASKED, candidates[::-1], NOW, None)
     assert type(found) is type(again)
     if isinstance(found, Hit):
         chosen: Entry = found.entry
@@ -262,7 +262,7 @@ def test_a_difference_that_only_raises_needs_a_nearer_candidate() -> None:
     asked, stored = "Explain chapter 3.", "Explain chapter 4."
     far, near = candidate(0.96, prompt=stored), candidate(0.98, prompt=stored)
     strict = policy(gate=rules, threshold=0.95, verified_threshold=0.95, draft_threshold=0.95)
-    assert decide(strict, Directives(), asked, [far], NOW) == Miss("below-threshold", (), 0.96)
-    assert isinstance(decide(strict, Directives(), asked, [near], NOW), Hit)
+    assert decide(strict, Directives(), asked, [far], NOW, None) == Miss("below-threshold", (), 0.96)
+    assert isinstance(decide(strict, Directives(), asked, [near], NOW, None), Hit)
     shut = replace(strict, gate=replace(rules, raise_by=1.0))
-    assert isinstance(decide(shut, Directives(), asked, [near], NOW), Miss)
+    assert isinstance(decide(shut, Directives(), asked, [near], NOW, None), Miss)

@@ -10,6 +10,7 @@ from enum import Enum
 
 from pydantic.fields import FieldInfo
 
+from semcache.core import UntilProven
 from semcache.policy.parts import Knobs
 from semcache.policy.schema import DomainKnobs, PolicyFile
 
@@ -82,25 +83,37 @@ def _kind(annotation: str, field: FieldInfo) -> str:
         return 'bytes, or "64KiB", "1MiB", "2GiB"' + _null(annotation)
     if "Effect" in annotation:
         return "`veto`, `raise`, `off`"
+    if "UntilProven" in annotation:
+        return ", ".join(f"`{wish}`" for wish in UntilProven)
     if "bool" in annotation:
         return "`true`, `false`"
-    limits = _limits(annotation, field)
-    if "float" in annotation:
-        return f"{limits['ge']} to {limits['le']}"
-    if "int" in annotation:
-        return (f"{limits['ge']} to {limits['le']}" if "le" in limits else f"from {limits['ge']}") + _null(
-            annotation
-        )
-    return "text"
+    if "float" in annotation or "int" in annotation:
+        return _range(_limits(annotation, field)) + _said_null(field)
+    return "text" + _said_null(field)
+
+
+def _range(limits: Mapping[str, str]) -> str:
+    """Say a range in words; `over` and `under` leave the number itself out."""
+    low = f"over {limits['gt']}" if "gt" in limits else limits["ge"]
+    if "lt" in limits:
+        return f"{low}, under {limits['lt']}" if "gt" in limits else f"from {low}, under {limits['lt']}"
+    if "le" in limits:
+        return f"{low}, up to {limits['le']}" if "gt" in limits else f"{low} to {limits['le']}"
+    return f"from {low}"
 
 
 def _null(annotation: str) -> str:
     return ", or null" if "None" in annotation else ""
 
 
+def _said_null(field: FieldInfo) -> str:
+    return ", or null" if "null:" in str(field.description) else ""
+
+
 def _limits(annotation: str, field: FieldInfo) -> Mapping[str, str]:
     text = f"{annotation}{field.metadata}"
-    return {key: f"{float(value):g}" for key, value in re.findall(r"\b(ge|le)=(-?[\d.]+)", text)}
+    found = re.findall(r"\b(ge|gt|le|lt)=(-?[\d.]+(?:e\+?\d+)?)", text)
+    return {key: f"{float(value):.10g}" for key, value in found}
 
 
 def default(field: FieldInfo, part: type[Knobs] | None) -> str:
@@ -112,7 +125,7 @@ def default(field: FieldInfo, part: type[Knobs] | None) -> str:
     if isinstance(value, Enum):
         value = value.value
     shown = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
-    return f"`{shown:g}`" if isinstance(shown, float) else f"`{shown}`"
+    return f"`{shown:.10g}`" if isinstance(shown, float) else f"`{shown}`"
 
 
 def tables() -> dict[str, list[Row]]:

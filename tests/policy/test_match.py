@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import CachePolicy, Effect, EncoderScale, GateRules, Mode, Scope, TenantId
+from semcache.core import (
+    AuditPolicy,
+    CachePolicy,
+    Effect,
+    EncoderScale,
+    GateRules,
+    Mode,
+    RiskPolicy,
+    Scope,
+    TenantId,
+    UntilProven,
+)
 from semcache.errors import PolicyError
 from semcache.policy.match import MODES, SCOPES, compile_rules, covers, find_rule, tighten
 from tests.policy.samples import MINIMAL, TWO_DOMAINS, source
@@ -24,6 +35,28 @@ def scales(draw: st.DrawFn) -> tuple[EncoderScale, ...]:
     names = sorted(draw(st.sets(st.sampled_from(["a", "b", "c"]))))
     curves = st.sets(st.sampled_from(CURVES), min_size=1).map(lambda drawn: tuple(sorted(drawn)))
     return tuple(EncoderScale(name, draw(curves)) for name in names)
+
+
+risks = st.builds(
+    RiskPolicy,
+    budget=unit,
+    confidence=unit,
+    until_proven=st.sampled_from(UntilProven),
+    prior_hits=st.floats(0, 1e6),
+    half_life=st.floats(1, 1e7),
+    age_out=st.floats(86_400, 1e7),
+    audit_thin=unit,
+    audit_proven=unit,
+    feedback_weight=unit,
+)
+audits = st.builds(
+    AuditPolicy,
+    enabled=st.booleans(),
+    max_money=st.integers(0, 1 << 40),
+    max_calls=st.integers(0, 1000),
+    judge=st.sampled_from(["", "one", "two"]),
+    passthrough=st.booleans(),
+)
 
 
 @st.composite
@@ -54,6 +87,10 @@ def policies(draw: st.DrawFn) -> CachePolicy:
         generation=draw(st.sampled_from(["g1", "g2"])),
         store_tool_calls=draw(st.booleans()),
         encoder_scales=drawn,
+        verifier=draw(st.booleans()),
+        min_score=draw(unit),
+        risk=draw(risks),
+        audit=draw(audits),
     )
 
 
@@ -75,6 +112,32 @@ def test_tighten_is_idempotent(a: CachePolicy) -> None:
 def _rank(rules: GateRules, name: str) -> float:
     value = getattr(rules, name)
     return value.strictness if isinstance(value, Effect) else value
+
+
+def _takes_less_risk(strict: RiskPolicy, loose: RiskPolicy) -> dict[str, bool]:
+    order = [UntilProven.SERVE, UntilProven.DRAFT, UntilProven.SHADOW]
+    return {
+        "budget": strict.budget <= loose.budget,
+        "confidence": strict.confidence >= loose.confidence,
+        "until_proven": order.index(strict.until_proven) >= order.index(loose.until_proven),
+        # Less of what was not seen here, and what was seen is forgotten sooner.
+        "prior_hits": strict.prior_hits <= loose.prior_hits,
+        "half_life": strict.half_life <= loose.half_life,
+        "age_out": strict.age_out <= loose.age_out,
+        "audit_thin": strict.audit_thin >= loose.audit_thin,
+        "audit_proven": strict.audit_proven >= loose.audit_proven,
+        "feedback_weight": strict.feedback_weight >= loose.feedback_weight,
+    }
+
+
+def _costs_less(strict: AuditPolicy, loose: AuditPolicy) -> dict[str, bool]:
+    return {
+        "enabled": strict.enabled <= loose.enabled,
+        "max_money": strict.max_money <= loose.max_money,
+        "max_calls": strict.max_calls <= loose.max_calls,
+        "judge": strict.judge in ("", loose.judge),
+        "passthrough": strict.passthrough <= loose.passthrough,
+    }
 
 
 def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
@@ -107,6 +170,10 @@ def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
             scale.encoder in own and set(scale.curves) >= set(own[scale.encoder])
             for scale in strict.encoder_scales
         ),
+        "verifier": strict.verifier >= loose.verifier,
+        "min_score": strict.min_score >= loose.min_score,
+        "risk": all(_takes_less_risk(strict.risk, loose.risk).values()),
+        "audit": all(_costs_less(strict.audit, loose.audit).values()),
     }
 
 
@@ -119,12 +186,23 @@ def test_tighten_is_never_looser_than_either_in_any_knob(a: CachePolicy, b: Cach
         assert all(verdict.values()), verdict
 
 
+def test_every_knob_of_risk_and_audit_is_compared() -> None:
+    """A new knob needs a line above."""
+    risk, audit = RiskPolicy(), AuditPolicy()
+    assert set(_takes_less_risk(risk, risk)) == {field.name for field in fields(RiskPolicy)}
+    assert set(_costs_less(audit, audit)) == {field.name for field in fields(AuditPolicy)}
+
+
 @given(policies(), policies())
 def test_tighten_takes_no_more_than_needed(a: CachePolicy, b: CachePolicy) -> None:
     both = tighten(a, b)
     for field in fields(CachePolicy):
-        if field.name not in ("domain", "gate", "encoder_scales"):
+        if field.name not in ("domain", "gate", "encoder_scales", "risk", "audit"):
             assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
+    for risk in fields(RiskPolicy):
+        assert getattr(both.risk, risk.name) in [getattr(side.risk, risk.name) for side in (a, b)]
+    # A judge that only one of both names judges nothing.
+    assert both.audit.judge == (a.audit.judge if a.audit.judge == b.audit.judge else "")
 
 
 @given(policies())
