@@ -33,21 +33,25 @@ class Failed:
     reason: str
 
 
-def unstreamed(asked: Asked) -> Asked:
-    """Give the same request for a whole answer."""
+def unstreamed(asked: Asked, temperature: float | None = None) -> Asked:
+    """Give the same request for a whole answer, at least as warm as `temperature` if that is given."""
     request = asked.request
     body = {name: value for name, value in request.body.items() if name not in _STREAMING}
+    if temperature is not None:
+        body["temperature"] = max(temperature, request.temperature or 0.0)
+        body.pop("seed", None)
     return replace(asked, request=replace(request, body=body, stream=False, include_usage=False, keys={}))
 
 
-async def ask_again(step: Step, deadline: float) -> Completion | Failed:
+async def ask_again(step: Step, deadline: float, temperature: float | None = None) -> Completion | Failed:
     """Have the backend of a request answer it once more.
 
     Args:
         step: the request, with its backend and policy.
         deadline: seconds for the whole answer.
+        temperature: as for `unstreamed`.
     """
-    call = call_of(unstreamed(step.asked), step.backend, step.policy, step.snapshot)
+    call = call_of(unstreamed(step.asked, temperature), step.backend, step.policy, step.snapshot)
     return await ask(step.backend, call, deadline)
 
 

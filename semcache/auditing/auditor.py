@@ -3,9 +3,9 @@
     served   -> counted; by a coin of the domain's share the backend is asked again -> compared -> label
     shadowed -> counted; the backend answered anyway, so its answer is compared      -> label
 
-All of it happens after the request, in tasks of its own: bounded in number, time and money. A label that
-says wrong is one only when the backend does not contradict itself as much. Exact hits are counted and not
-checked: they are answers to the same question.
+All of it happens after the request, in tasks of its own: bounded in number, time and money. A `wrong` is
+confirmed by a judge or a second answer of the backend, where one can be had. Exact hits are counted and
+not checked: they are answers to the same question.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Sou
 from semcache.journey import Step
 from semcache.ports import Clock
 
+WITNESS = 0.7
+"""Temperature of a second answer that confirms: the same facts are wanted, in other words."""
 Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 
 
@@ -215,14 +217,14 @@ class Auditing:
                 return
             await self._label(job, await self._judged(job, fresh))
 
-    async def _asked(self, job: _Job) -> Completion | Failed | None:
+    async def _asked(self, job: _Job, temperature: float | None = None) -> Completion | Failed | None:
         """Ask the backend again and pay for it; None when it may not be asked."""
         step, usage = job.step, job.hit.entry.completion.usage
         taken = await self._purse.take(step.policy, step.asked.request.model, usage, self._clock.now())
         if isinstance(taken, str):
             self._drop(job, taken)
             return None
-        answer = await ask_again(step, self._limits.deadline)
+        answer = await ask_again(step, self._limits.deadline, temperature)
         used = answer.usage if isinstance(answer, Completion) else None
         self._paid(step.policy, await self._purse.settle(taken, used))
         return answer
@@ -234,13 +236,9 @@ class Auditing:
             step.policy, step.asked.request.model, (question, text_of(cached), now)
         )
         self._paid(step.policy, verdict.cost)
-        if (
-            verdict.finding is not Finding.WRONG
-            or step.asked.request.temperature == 0
-            or not self._may_ask(step)
-        ):
+        if verdict.finding is not Finding.WRONG or verdict.judged or not self._may_ask(step):
             return verdict
-        again = await self._asked(job)
+        again = await self._asked(job, WITNESS)
         if not isinstance(again, Completion):
             return verdict
         return await self._bench.confirmed(verdict, question, (text_of(cached), now, text_of(again)))

@@ -1,4 +1,4 @@
-"""What a stored and a fresh answer say about a hit: by the rules, by the judge where they cannot tell.
+"""What a stored and a fresh answer say about a hit: by the rules, and by the judge where there is one.
 
 Comparing costs milliseconds, so it happens in a thread. Knows no hits, no stores and no shares.
 """
@@ -28,11 +28,12 @@ Similar = Callable[[str, str], Awaitable[float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A finding with its reasons; `cost` is the micro-USD that a judge took."""
+    """A finding with its reasons; `cost` is the micro-USD that a judge took, `judged` whether one spoke."""
 
     finding: Finding
     reasons: tuple[str, ...]
     cost: int = 0
+    judged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +66,20 @@ class Bench:
         """
         question, cached, fresh = texts
         found = await self._compared(question, cached, fresh)
-        if found.agree is not None:
-            return Verdict(Finding.RIGHT if found.agree else Finding.WRONG, found.reasons)
+        if found.agree:
+            return Verdict(Finding.RIGHT, found.reasons)
         upstream, _, named = policy.audit.judge.partition("/")
         backend = self.backends.get(upstream)
         if backend is None or OPEN_ENDED in found.reasons or not (cached and fresh):
-            return Verdict(Finding.UNDECIDED, found.reasons)
+            return Verdict(Finding.UNDECIDED if found.agree is None else Finding.WRONG, found.reasons)
         judge = Judge(backend, named or model, self.deadline)
         return await self._by_judge(policy, judge, found, texts)
 
     async def confirmed(self, verdict: Verdict, question: str, answers: tuple[str, str, str]) -> Verdict:
-        """Take back a `wrong` where the backend contradicts itself as much as it contradicts the stored answer.
+        """Let a `wrong` stand only where a second fresh answer says so too, and does not contradict the first.
+
+        Two right answers in other words are now and then taken for different ones: of a hundred right
+        hits that would be more than there are wrong ones.
 
         Args:
             verdict: the one in doubt.
@@ -83,11 +87,12 @@ class Bench:
             answers: the stored one, the fresh one, and a second fresh one.
         """
         cached, fresh, again = answers
-        itself = await self._compared(question, fresh, again)
         stored = await self._compared(question, cached, again)
-        if itself.agree is False or stored.agree is True:
-            return Verdict(Finding.UNDECIDED, ("backend-differs", *verdict.reasons), verdict.cost)
-        return verdict
+        itself = await self._compared(question, fresh, again)
+        if stored.agree is False and itself.agree is not False:
+            return verdict
+        word = "backend-differs" if itself.agree is False else "unconfirmed"
+        return Verdict(Finding.UNDECIDED, (word, *verdict.reasons), verdict.cost)
 
     async def _compared(self, question: str, cached: str, fresh: str) -> Comparison:
         alike = await self.similar(cached, fresh) if self.similar is not None else None
@@ -96,13 +101,20 @@ class Bench:
     async def _by_judge(
         self, policy: CachePolicy, judge: Judge, found: Comparison, texts: tuple[str, str, str]
     ) -> Verdict:
+        """Ask the judge about what the rules leave open, and about what they call wrong.
+
+        Rules and judge must agree on `wrong`; a judge that does not speak leaves the rules' word.
+        """
+        by_rules = Finding.UNDECIDED if found.agree is None else Finding.WRONG
         expected = Usage(400 + sum(map(len, texts)) // _A_TOKEN, _VERDICT_TOKENS)
         taken = await self.purse.take(policy, judge.model, expected, self.clock.now())
         if isinstance(taken, str):
-            return Verdict(Finding.UNDECIDED, (f"judge-{taken}", *found.reasons))
+            return Verdict(by_rules, (f"judge-{taken}", *found.reasons))
         said = await judge.judge(*texts, self.new_word())
         cost = await self.purse.settle(taken, said.reply.usage if said.reply else None)
         if said.same is None:
-            return Verdict(Finding.UNDECIDED, ("judge-unclear", *found.reasons), cost)
-        word = "judge-same" if said.same else "judge-differs"
-        return Verdict(Finding.RIGHT if said.same else Finding.WRONG, (word,), cost)
+            return Verdict(by_rules, ("judge-unclear", *found.reasons), cost)
+        if said.same:
+            finding = Finding.RIGHT if found.agree is None else Finding.UNDECIDED
+            return Verdict(finding, ("judge-same", *found.reasons), cost, judged=True)
+        return Verdict(Finding.WRONG, ("judge-differs", *found.reasons), cost, judged=True)

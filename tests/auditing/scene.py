@@ -129,6 +129,7 @@ class Scene:
         self.judge = FakeGenerator(self._judged)
         self.backend = Backend(self.upstream, "up", "Bearer managed")
         self.flips = [0.5]
+        self.most_at_once = 0
         books = Books(self.evidence, self.hits)
         purse = Purse(self.budget, self._price)
         backends = {"up": self.backend, "judge": Backend(self.judge, "judge", "Bearer for-the-judge")}
@@ -154,6 +155,7 @@ class Scene:
         return None if model == "unpriced" or usage is None else usage.total_tokens
 
     def _reply(self, call: UpstreamCall) -> FakeReply | UpstreamError:
+        self.most_at_once = max(self.most_at_once, len(self.upstream.calls) - len(self.upstream.replies))
         found = self.answers[min(len(self.upstream.calls), len(self.answers)) - 1]
         return reply(found) if isinstance(found, str) else found
 

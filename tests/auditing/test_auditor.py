@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -51,10 +50,30 @@ async def test_a_backend_that_contradicts_itself_proves_nothing(second: str) -> 
     assert await scene.evidence.counts(ACME, "chat") == ()
 
 
-async def test_at_temperature_zero_nobody_is_asked_twice() -> None:
-    scene = Scene(answers=["It is 12 km."])
-    await scene.served(scene.step(temperature=0))
-    assert len(scene.upstream.calls) == 1
+async def test_without_a_second_answer_the_first_word_stands() -> None:
+    scene = Scene(answers=["It is 12 km.", UpstreamError("gone")])
+    await scene.served()
+    assert scene.told.audits == {"wrong": 1}
+    capped = Scene(answers=["It is 12 km."])
+    await capped.served(capped.step(policy=capped.with_audit(max_calls=1)))
+    assert capped.told.audits == {"wrong": 1}
+    assert capped.told.drops == {"cap": 1}
+
+
+async def test_a_second_answer_that_leaves_it_open_confirms_nothing() -> None:
+    scene = Scene(answers=["It is 12 km.", "Quite a walk, I would say, along the old coast road."])
+    await scene.served()
+    (label,) = await scene.evidence.recent(ACME, 5)
+    assert (label.finding, label.reasons[0]) == (Finding.UNDECIDED, "unconfirmed")
+
+
+async def test_the_second_answer_is_asked_for_in_other_words() -> None:
+    scene = Scene(answers=["It is 12 km.", "The distance is 12 km."])
+    await scene.served(scene.step(temperature=0, seed=7))
+    first, second = (json.loads(body) for body in scene.upstream.bodies)
+    assert (first["temperature"], first["seed"]) == (0, 7)
+    assert second["temperature"] == 0.7
+    assert "seed" not in second
     assert scene.told.audits == {"wrong": 1}
 
 
@@ -121,9 +140,8 @@ async def test_only_so_many_at_once_and_what_is_too_much_is_dropped() -> None:
     scene = Scene(delay=0.02, limits=AuditLimits(at_once=2, waiting=8))
     for n in range(10):
         scene.auditing.on_served(scene.step(), scene.hit(), f"r{n}")
-    await asyncio.sleep(0.01)
-    assert len(scene.upstream.calls) == 2
     await scene.settled()
+    assert scene.most_at_once == 2
     assert scene.told.drops == {"queue": 6}  # one tenant has half of the places
     await scene.served(name="later")
     assert scene.told.audits == {"right": 5}
@@ -184,13 +202,13 @@ async def test_faults_of_the_backend_are_counted_and_no_label(answer: Any) -> No
 
 async def test_an_answer_that_was_given_anyway_costs_no_call() -> None:
     scene = Scene()
-    scene.auditing.on_shadow(scene.step(temperature=0), scene.hit(), answered("It is 9 km."), "r1")
+    scene.auditing.on_shadow(scene.step(), scene.hit(), answered("It is 7 km."), "r1")
     await scene.settled()
     assert scene.upstream.calls == []
     assert [(c.source, c.n, c.wrong) for c in await scene.evidence.counts(ACME, "chat")] == [
-        (Source.SHADOW, 1.0, 1.0)
+        (Source.SHADOW, 1.0, 0.0)
     ]
-    assert scene.told.labels == {"shadow-wrong": 1}
+    assert scene.told.labels == {"shadow-right": 1}
 
 
 async def test_a_caller_s_own_key_is_not_billed_to_confirm_a_shadow() -> None:
@@ -244,11 +262,31 @@ async def test_the_judge_decides_what_the_rules_leave_open() -> None:
     step = scene.step("What is it made of?", policy=scene.with_audit(judge="judge/gpt-x"))
     await scene.served(step, scene.hit("Wood from old trees; no metal at all."))
     (label,) = await scene.evidence.recent(ACME, 5)
-    assert (label.finding, label.reasons) == (Finding.RIGHT, ("judge-same",))
+    assert (label.finding, label.reasons[0]) == (Finding.RIGHT, "judge-same")
     (sent,) = scene.judge.bodies
     assert json.loads(sent)["model"] == "gpt-x"
     assert dict(scene.judge.calls[0].headers)[b"authorization"] == b"Bearer for-the-judge"
     assert (await scene.budget.spent(ACME, scene.clock.at)).calls == 2
+
+
+@pytest.mark.parametrize(
+    ("same", "finding", "word"),
+    [
+        ("true", Finding.UNDECIDED, "judge-same"),
+        ("false", Finding.WRONG, "judge-differs"),
+        ("null", Finding.WRONG, "judge-unclear"),
+    ],
+)
+async def test_the_judge_is_asked_about_what_the_rules_call_wrong(
+    same: str, finding: Finding, word: str
+) -> None:
+    scene = Scene(answers=["It is 12 km.", "The distance is 12 km."])
+    scene.judging = lambda _: reply(f'{{"same": {same}, "confidence": 0.9}}')
+    await scene.served(scene.step(policy=scene.with_audit(judge="judge")))
+    (label,) = await scene.evidence.recent(ACME, 5)
+    assert (label.finding, label.reasons[0]) == (finding, word)
+    # Where the judge says nothing, a second answer does.
+    assert len(scene.upstream.calls) == (2 if same == "null" else 1)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _HEAD = 2
 _NEAR = 0.006
 """Relative difference up to which rounded amounts are equal."""
 _LEAST_ROUNDED = 100.0
+_ROUNDED_DIGITS = 2
 _PARTICLES = frozenset(split("da de del della di du la le van von der den of bin al"))
 _IDENTIFIER = re.compile(
     r"https?://[^\s<>\"')\]]{1,300}|[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,64}\.[A-Za-z]{2,10}"
@@ -146,10 +147,20 @@ def _float(text: str) -> float | None:
 
 def near(one: float, other: float) -> bool:
     """True for equal amounts, also when one is rounded; small bare numbers and years have no roundings."""
-    if one == other:
+    if one == other or _rounded(one, other) or _rounded(other, one):
         return True
     large = max(abs(one), abs(other))
     return large >= _LEAST_ROUNDED and abs(one - other) <= _NEAR * large and not _is_year(one, other)
+
+
+def _rounded(rough: float, exact: float) -> bool:
+    """`28.3` is 28.27 rounded; one digit alone is no rounding of anything."""
+    digits, _, decimals = f"{rough:.9g}".partition(".")
+    return (
+        len(digits.lstrip("-0") + decimals) >= _ROUNDED_DIGITS
+        and "e" not in digits + decimals
+        and (rough == round(exact, len(decimals)))
+    )
 
 
 def _is_year(one: float, other: float) -> bool:

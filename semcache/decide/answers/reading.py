@@ -17,6 +17,7 @@ MAX_SENTENCES = 24
 _LEAD = 48
 """Characters of the beginning in which a yes, a no or a refusal is looked for."""
 _REFUSAL_REACH = 160
+_LARGEST_POWER = 30
 
 _FENCE = re.compile(r"```[\w+#.-]{0,20}\n?(.*?)(?:```|\Z)", re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]{1,200})`")
@@ -31,6 +32,8 @@ _RANGE = re.compile(
 """`10 to 15 minutes`: the unit is meant for both."""
 _ASIDE = re.compile(r"\s?[(（]\s{0,2}(?=[\d≈~])|\s/\s(?=\d)")
 """`8,849 m (29,032 ft)`: one amount twice, not their sum."""
+_SUPERSCRIPTS = str.maketrans({"²": "^2", "³": "^3", "¹": "^1"})
+_POWER = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s{0,2}[×x*·]\s{0,2}10\^?([1-9]\d?)(?![\d.])")
 _ENDS = re.compile(r"(?<=[.!?])\s+|[。！？；\n]+")
 
 _YES = split(
@@ -77,7 +80,9 @@ def read_answer(text: str) -> Answer:
     quoted = [match.strip() for match in _INLINE.findall(rest)]
     # What is quoted stays readable: it is often the answer itself.
     rest = _LINK.sub(r"\1 \2", rest.replace("`", " "))
-    prose = _ASIDE.sub(" or ", _MARKUP.sub(" ", fold(rest)))
+    # Folding makes of 3² a 32.
+    prose = _ASIDE.sub(" or ", _MARKUP.sub(" ", fold(rest.translate(_SUPERSCRIPTS))))
+    prose = _POWER.sub(_written_out, prose)
     prose = _RANGE.sub(r"\1 \4 \2 \3 \4", prose).strip()
     sentences = tuple(part.strip() for part in _ENDS.split(prose) if part and part.strip())
     return Answer(
@@ -88,6 +93,12 @@ def read_answer(text: str) -> Answer:
         lead=_lead(prose),
         refuses=_refuses(prose),
     )
+
+
+def _written_out(match: re.Match[str]) -> str:
+    """`9.46×10^12` is 9460000000000."""
+    power = int(match.group(2))
+    return f"{float(match.group(1)) * 10**power:.0f}" if power <= _LARGEST_POWER else match.group()
 
 
 def _lead(prose: str) -> str:

@@ -130,7 +130,7 @@ def _amounts(question: str, one: Side, other: Side) -> Iterator[Signal]:
     elif one.facts.head and other.facts.head:
         # The same figure read with another unit or none, or figures that have nothing to do with each other.
         same = shared(_all(one.facts), _all(other.facts)) or bool(one.facts.figures & other.facts.figures)
-        yield Signal("numbers-agree", 1.4) if same else Signal("numbers", -1.7)
+        yield Signal("numbers-agree", 1.4) if same else Signal("numbers", -0.9)
 
 
 def _in_one_frame(question: str, one: Side, other: Side, kinds: Sequence[str]) -> bool:

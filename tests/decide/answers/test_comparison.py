@@ -1,8 +1,9 @@
 """Two answers to one question: right answers in other words agree, other facts are seen, the rest is left open.
 
 The pairs were written for this; `sim` is the likeness of both answers by the bundled encoders. The rules
-were made on `development`; `held_out` and `verbose` were first run when they stood, and then kinds of
-faults were mended that they showed (ranges, asides, long texts).
+were made on `development`; each other file was run once when the rules stood, and then kinds of faults
+were mended that it showed (ranges, asides, long texts, roundings, powers). On first sight 8 of their 92
+right answers were called wrong, and one of their 56 different ones right.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ def confusion(name: str, *, alike: bool) -> Counter[tuple[bool | None, bool | No
 def test_confusion(alike: bool) -> None:
     """At most one of a hundred decided labels is wrong, and most pairs are decided."""
     total: Counter[tuple[bool | None, bool | None]] = Counter()
-    for name in ("development", "held_out", "verbose"):
+    for name in ("development", "held_out", "verbose", "fresh"):
         total += confusion(name, alike=alike)
     wrong = total[True, False] + total[False, True]
     decided = wrong + total[True, True] + total[False, False]
     assert wrong <= 3
-    assert decided >= (170 if alike else 155)
-    assert total[False, False] >= 80
+    assert decided >= (200 if alike else 175)
+    assert total[False, False] >= 92
     assert total[None, True] == total[None, False] == 0
 
 
