@@ -146,6 +146,8 @@ def _extract(seen: Text, asides: frozenset[int]) -> Features:
             negated,
             frozenset(seen.words),
             frozenset(order.stem(word) for word in seen.words),
+            polarity.undone(seen.compact),
+            seen.compact,
         ),
         names=names.of(
             seen,
@@ -159,7 +161,7 @@ def _extract(seen: Text, asides: frozenset[int]) -> Features:
         formats=forms - formats.LENGTHS,
         lengths=forms & formats.LENGTHS,
         language=language.detect(seen),
-        order=order.of(seen.words),
+        order=order.of(seen.tokens),
         questions=questions.kinds(seen.tokens),
         payload=payload.find(seen),
         fragment=fragments.is_fragment(seen.tokens),

@@ -78,6 +78,14 @@ payment: paypal; alipay 支付宝; stripe; venmo; wechat_pay 微信支付; apple
 social: facebook; instagram; twitter; tiktok 抖音; youtube; linkedin; reddit; snapchat; weibo 微博; 小红书
 shop: amazon 亚马逊; ebay; taobao 淘宝; 京东; aliexpress; walmart; 拼多多
 company: google 谷歌; microsoft 微软; apple_inc; tesla 特斯拉; toyota 丰田; samsung 三星; huawei 华为; xiaomi 小米; nvidia 英伟达; amd; intel 英特尔; openai; anthropic; netflix; disney 迪士尼
+loop: for_loop+ for循环; while_loop+ while循环; do_while
+command: ls; cd; rm; cp; mv; grep; sed; awk; chmod; chown; curl; wget; ssh; scp; rsync; mkdir; rmdir; systemctl; journalctl; crontab; ping_command; traceroute; netstat; ifconfig; apt_get; kubectl; helm; terraform; ansible; docker_compose
+protocol: http_protocol; https; ftp; sftp; ssh_protocol; tcp; udp; smtp; imap; pop3; dns; dhcp; websocket+; grpc; graphql; rest_api+; soap
+cloudservice: s3; ec2; lambda; rds; dynamodb; sqs; sns
+crypto: bitcoin btc 比特币; ethereum eth 以太坊; solana; dogecoin 狗狗币; litecoin; tether usdt
+planfund: roth_ira; traditional_ira; 401k; 529_plan; hsa; fsa; sep_ira
+visa: h1b h_1b; f1_visa; b1; j1; k1; green_card; l1_visa; o1
+court: small_claims; supreme_court 最高法院; appeals_court; family_court; bankruptcy_court
 structure: list+ 列表; array+ 数组; dictionary dictionaries dict+ 字典; string+ 字符串; tuple+ 元组; set_of; linked_list+ 链表
 pay: salary wage+ 工资; bonus bonuses 奖金; overtime 加班费; severance 遣散费 补偿金
 leave: sick_leave 病假; annual_leave vacation 年假; maternity_leave 产假; paternity_leave 陪产假; parental_leave 育儿假; unpaid_leave 事假; marriage_leave 婚假
@@ -86,7 +94,7 @@ stage: undergraduate+ bachelor+ 本科; graduate+ master+ 硕士 研究生; phd 
 plan: basic_plan 基础版; premium_plan premium 高级版; pro_plan 专业版; enterprise_plan enterprise 企业版; free_plan free_tier 免费版; family_plan 家庭版; student_plan 学生版
 cook: bake~ oven 烤; boil~ 煮; fry fries fried frying 炸 炒; steam~ 蒸; grill~; microwave~ 微波
 genre: poem+ 诗; essay+ 作文 文章; story stories 故事; song+ 歌; joke+ 笑话; speech speeches 演讲稿; letter+ 信; email_draft
-quantifier: all every each entire whole 所有 全部 每个 每一个 全体 一切 凡是; some 有些 部分 一些 某些; any 任何 任意 随便哪个; both 两者 双方; none neither 都不 没有一个; most 大多数 大部分 多数; few several 少数 几个; half_of 一半
+quantifier: all every each entire whole 所有 全部 每个 每一个 全体 一切 凡是; some 有些 部分 一些 某些; any 任何 任意 随便哪个; both 两者 双方; first 第一个; last 最后一个; one 一个;  none neither 都不 没有一个; most 大多数 大部分 多数; few several 少数 几个; half_of 一半
 bound: exactly precisely 恰好 正好 刚好 不多不少; at_least no_less_than no_fewer_than minimum_of 至少 起码 不少于 不低于; at_most no_more_than up_to maximum_of 至多 最多 不超过 不多于; approximately roughly around_about 大约 大概 左右 约
 only!: only solely exclusively 仅 仅仅 只有 只限 仅限 只能 唯一 唯独 只允许 仅允许
 dialogue: cover_letter+; resume+ cv 简历

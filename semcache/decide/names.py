@@ -91,7 +91,7 @@ def _squeeze() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _arithmetic() -> re.Pattern[str]:
-    return re.compile(r"(?<=\d)\s{0,2}([+*×÷^=<>]|\s-\s)\s{0,2}(?=\d)")
+    return re.compile(r"(\d{1,12})\s{0,2}([+*×÷^=<>]|\s-\s)\s{0,2}(?=(\d{1,12}))")
 
 
 def of(text: Text, skipped: frozenset[int], asides: frozenset[int], terms: frozenset[int]) -> Names:
@@ -113,7 +113,7 @@ def of(text: Text, skipped: frozenset[int], asides: frozenset[int], terms: froze
         compact=_squeeze().sub("", text.head.lower()),
         order=text.words[:_MAX_SPAN],
         han=any(is_han(word) for word in text.words),
-        operators=tuple(sorted(match.group(1).strip() for match in _arithmetic().finditer(text.head))),
+        operators=tuple(sorted(_operation(*match.groups()) for match in _arithmetic().finditer(text.head))),
         letters=_letters(text.tokens),
     )
 
@@ -133,6 +133,12 @@ def _letters(tokens: tuple[Token, ...]) -> frozenset[str]:
         ):
             found.add(token.low)
     return frozenset(found)
+
+
+def _operation(left: str, operator: str, right: str) -> str:
+    """Give the operator, with its operands where their order counts."""
+    operator = operator.strip()
+    return f"{left}{operator}{right}" if operator in "-÷^<>" else operator
 
 
 def _codes(head: str, known: set[str]) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:

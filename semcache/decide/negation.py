@@ -60,6 +60,9 @@ _SYNONYMS = {
     "lack": frozenset(stem(word) for word in split("deficiency shortage missing absence insufficient low little free zero less 缺 乏 少 空")),
 }  # fmt: skip
 _SCOPE, _HAN_SCOPE = 3, 2
+_STOPPING = frozenset(
+    split("stop stops prevent prevents keep keeps block blocks stopping preventing keeping discourage")
+)
 _SWEEPING = frozenset(("nothing", "never", "nobody", "nowhere"))
 # Between a negation and what it denies.
 _LIGHT = frozenset(
@@ -116,6 +119,7 @@ def entries() -> Iterator[tuple[str, Mark]]:
 def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) -> Negation:
     """Count the negations of a text from its marks."""
     words = [token.low for token in tokens]
+    stopped = _stopped(words)
     scopes: list[tuple[str, ...]] = []
     told: list[bool] = []
     sorts: list[str] = []
@@ -129,7 +133,22 @@ def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) 
             sorts.append(_SORTS.get(words[item.start], ""))
             idle = not scope or words[item.start] in _SWEEPING
             told.append((failure or idle) and item.start in asides)
+    for at in stopped:
+        scopes.append((stem(words[at]),))
+        told.append(False)
+        sorts.append("avoid")
     return Negation(tuple(scopes), tuple(told), trouble, tuple(sorts))
+
+
+def _stopped(words: Sequence[str]) -> list[int]:
+    """Give the places of the verbs in `stop him from calling`, `keep it from rusting`."""
+    return [
+        i + 1
+        for i, word in enumerate(words[:-1])
+        if word == "from"
+        and words[i + 1].endswith("ing")
+        and not _STOPPING.isdisjoint(words[max(0, i - 5) : i])
+    ]
 
 
 def _concerns(scope: Sequence[str], other_words: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.decide.numerals import cardinals
-from semcache.decide.text import is_han
+from semcache.decide.text import Token, is_han
 from semcache.decide.wordlist import split
 
 _FUNCTION_WORDS = frozenset(
@@ -62,7 +62,7 @@ class Order:
 
     `passive` tells a passive with an agent, `symmetric` a relation that holds both ways; `han`
     is the run of Han characters for texts in Chinese, otherwise empty. `person` says whether the asker
-    does something (`subject`) or has it done to him (`object`).
+    does something (`subject`) or has it done to him (`object`), `agent` whether somebody of his does it.
     """
 
     content: tuple[str, ...]
@@ -71,11 +71,12 @@ class Order:
     symmetric: bool
     han: str
     person: str = ""
+    agent: bool = False
 
 
-def of(words: Sequence[str]) -> Order:
-    """Read the order of a text's words."""
-    words = words[:_MAX_WORDS]
+def of(tokens: Sequence[Token]) -> Order:
+    """Read the order of a text's words; `mp3` is one word here."""
+    words = _glued(tokens[:_MAX_WORDS])
     content: list[str] = []
     links: set[tuple[str, str]] = set()
     preposition = ""
@@ -97,17 +98,51 @@ def of(words: Sequence[str]) -> Order:
         symmetric=any(word in _SYMMETRIC for word in words),
         han="".join(words) if han else "",
         person=_person(words),
+        agent=_acts_for_itself(words),
     )
 
 
 _MAX_WORDS = 160
+
+
+def _glued(tokens: Sequence[Token]) -> tuple[str, ...]:
+    words: list[str] = []
+    for token in tokens:
+        if words and not token.gap and token.low.isdecimal() and words[-1].isascii() and words[-1].isalpha():
+            words[-1] += token.low
+        else:
+            words.append(token.low)
+    return tuple(words)
+
+
 _GIVING = frozenset(
     split(
         "tell give show help let remind explain send teach get to for with from of about than like find bring call buy book email "
         "write make contact offer lend cost take lead guide advise inform walk"
     )
 )
+_ASKING = frozenset(split("can could may is does do did will would should must has"))
 _WISHING = frozenset(split("need want would am have wish"))
+
+
+_RELATED = frozenset(
+    split(
+        "wife husband son daughter child kid mother father mom dad brother sister parents parent friend boss employer landlord tenant "
+        "neighbor neighbour partner girlfriend boyfriend bank school doctor lawyer employee manager roommate company ex"
+    )
+)
+
+
+def _acts_for_itself(words: Sequence[str]) -> bool:
+    """`Can my wife use ...`: somebody stands where the asker would, right behind the auxiliary."""
+    return any(
+        word == "my"
+        and 0 < i <= 3
+        and i + 1 < len(words)
+        and words[i + 1] in _RELATED
+        and words[i - 1] in _ASKING
+        for i, word in enumerate(words[:5])
+    )
 
 
 def _person(words: Sequence[str]) -> str:
@@ -149,13 +184,23 @@ def conflict(one: Order, other: Order) -> bool:
         return bool(one.han and other.han) and _han_swapped(one.han, other.han)
     if _links_swapped(one, other):
         return True
-    if one.symmetric or other.symmetric or sorted(one.content) != sorted(other.content):
+    if sorted(one.content) != sorted(other.content):
         return False
     if one.person and other.person and one.person != other.person and one.passive == other.passive:
         return True
+    if one.agent != other.agent and (one.agent or other.agent) and "subject" in (one.person, other.person):
+        return True
+    if one.symmetric or other.symmetric:
+        return False
     if one.content == other.content:
         return one.passive != other.passive
     fixed = {word for _, word in one.links & other.links}
+    if (
+        one.passive == other.passive
+        and one.links == other.links
+        and _turned_around(one.content, other.content, fixed)
+    ):
+        return True
     around = _around(one.content) & _around(other.content, backwards=True)
     # What hangs on a preposition may move with it: `by area, the smallest` and `the smallest by area`.
     return one.passive == other.passive and any(fixed.isdisjoint(words) for words in around)
@@ -165,6 +210,19 @@ def _around(content: Sequence[str], *, backwards: bool = False) -> set[tuple[str
     """Give (before, pivot, after) of each inner content word."""
     step = -1 if backwards else 1
     return {tuple(content[i - 1 : i + 2][::step]) for i in range(1, len(content) - 1)}  # type: ignore[misc]  # slices of 3
+
+
+def _turned_around(one: Sequence[str], other: Sequence[str], fixed: set[str]) -> bool:
+    """True when two words or more that stood before some word stand behind it, and the other way round."""
+    for i, pivot in enumerate(one):
+        if not 0 < i < len(one) - 1 or one.count(pivot) != 1:
+            continue
+        j = other.index(pivot)
+        left, right = set(one[max(0, i - 2) : i]), set(one[i + 1 : i + 3])
+        left2, right2 = set(other[max(0, j - 2) : j]), set(other[j + 1 : j + 3])
+        if (left & right2) - fixed and (right & left2) - fixed and not (left & left2 or right & right2):
+            return True
+    return False
 
 
 def _links_swapped(one: Order, other: Order) -> bool:

@@ -16,6 +16,8 @@ from semcache.decide.wordlist import split
 
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 _SHORTEST_BARE = 4
+_UNDOING = ("取消", "解除", "撤销", "退出")
+_MOST_UNDONE = 8
 # Words that begin like a denial and are none.
 _NOT_DENIALS = frozenset(
     split(
@@ -29,12 +31,14 @@ _NOT_DENIALS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """Sides taken (concept to `+` or `-`), negations, words and their stems of one text."""
+    """Sides taken (concept to `+` or `-`), negations, words and their stems, what is to be undone, and the letters of one text."""
 
     sides: dict[str, str]
     negation: Negation
     words: frozenset[str]
     stems: frozenset[str]
+    undone: frozenset[str] = frozenset()
+    compact: str = ""
 
 
 def opposed(one: Polarity, other: Polarity) -> bool:
@@ -72,12 +76,27 @@ def _flips(one: Polarity, other: Polarity) -> tuple[bool, bool]:
     return opposite, direction or (degree and not opposite)
 
 
+def undone(compact: str) -> frozenset[str]:
+    """Give what a Chinese text wants undone: `取消拉黑` is the opposite of `拉黑`."""
+    found: set[str] = set()
+    for word in _UNDOING:
+        at = compact.find(word)
+        while at >= 0 and len(found) < _MOST_UNDONE:
+            behind = compact[at + len(word) : at + len(word) + 2]
+            if len(behind) == 2:
+                found.add(behind)
+            at = compact.find(word, at + 1)
+    return frozenset(found)
+
+
 def _prefixed(one: Polarity, other: Polarity) -> bool:
     return (
         any(_denied(one.words, other.words))
         or any(_denied(other.words, one.words))
         or _bereft(one.words, other.words)
         or _bereft(other.words, one.words)
+        or any(word in other.compact and word not in other.undone for word in one.undone)
+        or any(word in one.compact and word not in one.undone for word in other.undone)
     )
 
 

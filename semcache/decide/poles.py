@@ -17,6 +17,14 @@ _OPPOSITE, _DIRECTION, _DEGREE = "o", "d", "m"
 
 # One pair of opposites a line. See `marks.forms` for `~`, `+` and `_`.
 _PAIRS = """
+expired outdated 过期 | valid current unexpired 有效
+resign~ resignation 辞职 主动离职 | dismissed laid_off sacked 辞退 被辞退 被开除 裁员
+开空调 开灯 开窗 开门 开电视 开暖气 开火 开店 开机 开车门 开盖 | 关空调 关灯 关窗 关门 关电视 关暖气 关火 关店 关机 关车门 关盖
+加好友 拉群 | 删好友 踢人 退群
+入党 入团 入会 入职 入学 入院 | 退党 退团 退会 离职 退学 出院
+借钱 借款 | 还钱 还款
+借给 | 借来 向别人借
+赢 | 输
 upgrade~ 升级 | downgrade~ 降级
 zoom_in 放大 | zoom_out 缩小
 inflate~ 充气 打气 | deflate~ 放气
@@ -343,6 +351,10 @@ ingoing | outgoing
 
 # Directions of comparison, in time, size, rank and price.
 _DIRECTIONS = """
+within 之内 以内 | after 之后 以后
+older_than 早于 | newer_than younger_than more_recent_than 晚于
+slow slowly 慢 | fast quickly quick rapidly 快
+sooner | later
 before prior_to ahead_of 之前 以前 前 饭前 餐前 术前 婚前 税前 事前 产前 课前 睡前 | after following past 之后 以后 后 饭后 餐后 术后 婚后 税后 事后 产后 课后 睡后
 previous preceding 上一 上个 | next subsequent 下一 下个
 ago | from_now

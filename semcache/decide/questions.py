@@ -23,13 +23,13 @@ _HAN = (
     ("怎么回事", ""), ("什么时候", "when"), ("何时", "when"), ("几点", "when"), ("哪天", "when"), ("哪里", "where"), ("哪儿", "where"),
     ("在哪", "where"), ("何处", "where"), ("多少钱", "amount"), ("多少", "amount"), ("多久", "amount"), ("多长时间", "amount"),
     ("几天", "amount"), ("谁", "who"), ("哪位", "who"), ("怎么办", "howto"), ("怎么做", "howto"), ("怎么用", "howto"), ("怎么治", "howto"), ("如何", "howto"), ("怎样", "howto"), ("是什么意思", "define"),
-    ("什么是", "define"), ("什么叫", "define"), ("啥是", "define"),
+    ("什么是", "define"), ("什么叫", "define"), ("啥是", "define"), ("怎么不", ""), ("怎么这么", ""), ("怎么还", ""), ("怎么没", ""), ("怎么", "how"),
 )  # fmt: skip
 _CONFLICTS = (
     ("who", "when"), ("who", "where"), ("who", "why"), ("who", "amount"), ("who", "howto"),
     ("why", "when"), ("why", "where"), ("why", "amount"), ("why", "howto"), ("why", "define"),
     ("when", "where"), ("when", "define"), ("when", "howto"), ("where", "amount"), ("where", "define"),
-    ("amount", "howto"), ("amount", "define"), ("howto", "define"),
+    ("amount", "howto"), ("amount", "define"), ("howto", "define"), ("how", "define"),
 )  # fmt: skip
 # Behind `what is the`, these ask for a procedure, a reason, a time, not for a definition.
 _NOUNS = {

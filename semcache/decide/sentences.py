@@ -34,7 +34,7 @@ _OPENERS = frozenset(
 )
 _HAN_ASKS = (
     "怎么", "如何", "吗", "什么", "哪", "能否", "多少", "怎样", "请", "是否", "谁", "几", "咋", "为何", "如果", "要是", "若",
-    "假如", "多久", "呢", "能不能", "可不可以", "是不是", "会不会", "帮",
+    "假如", "多久", "呢", "能不能", "可不可以", "是不是", "会不会", "帮", "我想", "我要", "需要",
 )  # fmt: skip
 
 
@@ -110,6 +110,13 @@ def _asks(words: Sequence[str]) -> bool:
     if any(is_han(word) for word in words):
         text = "".join(words)
         return any(mark in text for mark in _HAN_ASKS)
+    if (
+        words[:1] == ["i"]
+        and words[2:3]
+        and words[1] in ("want", "need", "would")
+        and words[2] in ("to", "like")
+    ):
+        return True
     if not words or words[0] in _QUESTION_WORDS or words[0] in _AUXILIARIES or words[0] in _OPENERS:
         return True
     return any(
