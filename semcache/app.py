@@ -35,12 +35,13 @@ from semcache.parts import (
     quotas,
     tidying,
     upstreams_known,
+    verifier_or_none,
     warm,
 )
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.watch import LivePolicies
-from semcache.ports import Change
+from semcache.ports import Change, Verifier
 from semcache.prefix_parts import engine_door, open_shelf, prefixes_of, warming_of
 from semcache.prefixes import Prefixes
 from semcache.proxy.admission import Admission
@@ -50,7 +51,10 @@ from semcache.proxy.own import OwnParts, Readiness, own_app
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
+from semcache.remembering import Memory
 from semcache.settings import Settings, resolve_secret
+from semcache.standings import Standings
+from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
 from semcache.store.near import NearCache
 from semcache.store.redis_store import RedisStore, StoreRules
@@ -155,8 +159,25 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     for backend in backends.values():
         stack.push_async_callback(backend.generator.aclose)
 
+    evidence = EvidenceShelves(wiring.store_url, LinkRules(deadline=settings.store.deadline))
+    stack.push_async_callback(evidence.aclose)
+    verifier, prior = verifier_or_none()
+    standings = Standings(evidence.labels, prior, clock, tasks.spawn)
+
     parts = _Parts(
-        settings, clock, policies, store, encoder, classifiers, index, near, follower, backends, tasks
+        settings,
+        clock,
+        policies,
+        store,
+        encoder,
+        classifiers,
+        index,
+        near,
+        follower,
+        backends,
+        tasks,
+        verifier,
+        standings,
     )
     parts.ledger.start()
     stack.callback(parts.ledger.stop)
@@ -202,6 +223,8 @@ class _Parts:
     follower: Follower
     backends: dict[str, Backend]
     tasks: Tasks
+    verifier: Verifier | None
+    standings: Standings
     door: EngineDoor | None = None
 
     def __post_init__(self) -> None:
@@ -263,8 +286,18 @@ class _Parts:
             assembler=assembler_for,
             clock=self.clock,
             spawn=self.tasks.spawn,
-            new_id=self.ids.entry,
-            jitter=random.random,
+            verifier=self.verifier,
+            standings=self.standings,
+            memory=Memory(
+                encoder=self.encoder,
+                classifiers=self.classifiers,
+                index=self.index,
+                store=self.store,
+                clock=self.clock,
+                spawn=self.tasks.spawn,
+                new_id=self.ids.entry,
+                jitter=random.random,
+            ),
         )
 
     def _render_metrics(self) -> bytes:

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 # Named twice: that is how a module says that it hands a name on.
 from semcache.gate_rules import Effect as Effect  # noqa: PLC0414  handed on
 from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed on
+from semcache.risk_rules import AuditPolicy as AuditPolicy  # noqa: PLC0414  handed on
+from semcache.risk_rules import RiskPolicy as RiskPolicy  # noqa: PLC0414  handed on
+from semcache.risk_rules import UntilProven as UntilProven  # noqa: PLC0414  handed on
 
 TenantId = NewType("TenantId", str)
 EntryId = NewType("EntryId", str)
@@ -280,6 +283,10 @@ class CachePolicy:
     generation: str = ""
     store_tool_calls: bool = False
     encoder_scales: tuple[EncoderScale, ...] = ()
+    verifier: bool = True
+    min_score: float = 0.5
+    risk: RiskPolicy = field(default_factory=RiskPolicy)
+    audit: AuditPolicy = field(default_factory=AuditPolicy)
 
     @property
     def floor(self) -> float:
@@ -300,20 +307,26 @@ class Bypass:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Serve `entry`. `similarity` is on the reference scale, 1.0 for an exact hit."""
+    """Serve `entry`. `similarity` is on the reference scale, 1.0 for an exact hit; `score` the verifier's.
+
+    `shadow`: it would be served, but the evidence of the domain does not allow it yet.
+    """
 
     entry: Entry
     exact: bool
     similarity: float
+    score: float | None = None
+    shadow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`entry` is close but not safe: a model may revise it. `reasons` are the vetoes, if any."""
+    """`entry` is close but not safe: a model may revise it. `reasons` are what stands against serving it, if any."""
 
     entry: Entry
     similarity: float
     reasons: tuple[str, ...] = ()
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +336,7 @@ class Miss:
     reason: str
     vetoes: tuple[str, ...] = ()
     similarity: float | None = None
+    score: float | None = None
 
 
 Decision = Bypass | Hit | Draft | Miss
@@ -360,6 +374,7 @@ class RequestRecord:
     duration: float
     overhead: float
     similarity: float | None = None
+    score: float | None = None
     entry_id: str = ""
     vetoes: tuple[str, ...] = ()
     stored: bool = False

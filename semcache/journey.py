@@ -5,6 +5,7 @@ Values, and the call they make; the way itself is told in `pipeline`.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,25 @@ from typing import Any
 import orjson
 
 from semcache.answer.flight import Ticket
-from semcache.core import CachePolicy, Caller, ChatRequest, Completion, Decision, Directives, Entry, Usage
+from semcache.core import (
+    CachePolicy,
+    Caller,
+    ChatRequest,
+    Completion,
+    Decision,
+    Directives,
+    Embedding,
+    Entry,
+    Epochs,
+    ExactKey,
+    Hit,
+    Miss,
+    Mode,
+    Namespace,
+    Usage,
+)
+from semcache.errors import EncoderError, StoreError, VectorIndexError
+from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator, UpstreamCall
 from semcache.prefixes import Prefixes
@@ -77,6 +96,39 @@ class Trace:
     """What an answer that is not to be remembered cost."""
 
 
+@dataclass(slots=True)
+class Step:
+    """One request on its way."""
+
+    asked: Asked
+    snapshot: PolicySnapshot
+    policy: CachePolicy
+    backend: Backend
+    namespace: Namespace
+    key: ExactKey
+    trace: Trace
+    epochs: Epochs | None = None
+    embedding: Embedding | None = None
+    encoding: asyncio.Task[Embedding | None] | None = None
+
+    def tighten(self, classifiers: Classifiers | None, embedding: Embedding) -> bool:
+        """Let the classifier make the policy stricter; False while it cannot tell yet."""
+        if classifiers is None:
+            return True
+        assigned = classifiers.domain_of(self.snapshot, self.policy.tenant, embedding)
+        if assigned is None:
+            return False
+        if assigned.domain is not None:
+            self.policy = self.trace.policy = self.snapshot.tighten(self.policy, assigned.domain)
+        return True
+
+    def fault(self, part: str, error: EncoderError | VectorIndexError | StoreError) -> Miss:
+        """Note a cache fault; the request goes on as a miss."""
+        if not (isinstance(error, EncoderError) and error.is_refusal):
+            self.trace.faults.append(f"{part}:{error.kind}")
+        return Miss(f"{part}-{error.kind}".replace("_", "-"))
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """Answered from the cache."""
@@ -96,6 +148,13 @@ class Forwarded:
 
 
 Answer = Served | Forwarded
+
+
+def to_serve(decision: Decision, policy: CachePolicy) -> Hit | None:
+    """Give the hit that is to be served; none where policy or evidence only want to know what would have been."""
+    if isinstance(decision, Hit) and not decision.shadow and policy.mode is not Mode.SHADOW:
+        return decision
+    return None
 
 
 def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnapshot) -> UpstreamCall:

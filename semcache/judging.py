@@ -27,7 +27,7 @@ from semcache.decide.decision import Candidate, decide
 from semcache.decide.scale import on_curves
 from semcache.embed.canonical import canonical_text
 from semcache.errors import EncoderError
-from semcache.ports import Encoder
+from semcache.ports import Encoder, Verifier
 
 
 def similarity_of(
@@ -59,8 +59,8 @@ def near_enough(
     return near or Miss("empty")
 
 
-async def judge(encoder: Encoder, a: str, b: str, policy: CachePolicy) -> Decision:
-    """Decide whether the answer to `a`, stored under `policy`, may be served for `b`.
+async def judge(encoder: Encoder, verifier: Verifier | None, a: str, b: str, policy: CachePolicy) -> Decision:
+    """Decide whether the answer to `a`, stored under `policy`, may be served for `b`, evidence aside.
 
     Raises:
         EncoderError: the encoder failed; a text that it refuses is a miss.
@@ -79,7 +79,7 @@ async def judge(encoder: Encoder, a: str, b: str, policy: CachePolicy) -> Decisi
     if similarity is None:
         return Miss("uncalibrated-encoder")
     candidates = [Candidate(_entry(a, policy, stored), similarity)]
-    return decide(policy, Directives(), b, candidates, now=0.0)
+    return decide(policy, Directives(), b, candidates, now=0.0, verifier=verifier)
 
 
 def _entry(prompt: str, policy: CachePolicy, embedding: Embedding | None) -> Entry:

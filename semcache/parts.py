@@ -24,6 +24,8 @@ from semcache.answer.limits import Limits as UpstreamLimits
 from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
 from semcache.core import EntryId, TenantId
+from semcache.decide.risk.prior import Prior
+from semcache.decide.verify.verifier import open_prior, open_verifier
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
@@ -35,6 +37,7 @@ from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
 from semcache.policy.watch import LivePolicies
+from semcache.ports import Verifier
 from semcache.prefixes import Prefixes
 from semcache.settings import Settings, UpstreamSettings, resolve_secret
 from semcache.store.embedded import embedded_url
@@ -111,7 +114,22 @@ async def open_judge(settings: Settings) -> AsyncIterator[Judge]:
         encoder = await open_encoder(encoder_options(settings, _COMMAND_DEADLINE))
         stack.push_async_callback(encoder.aclose)
         await encoder.warm()
-        yield lambda a, b, policy: judge(encoder, a, b, policy)
+        verifier = open_verifier()
+        yield lambda a, b, policy: judge(encoder, verifier, a, b, policy)
+
+
+def verifier_or_none() -> tuple[Verifier | None, Prior | None]:
+    """Load the verifier and the evidence of its calibration.
+
+    Without one nothing is served by meaning where a policy wants it, and the log says so.
+    """
+    try:
+        return open_verifier(), open_prior()
+    except EncoderError as error:
+        _log.error(
+            "no verifier: only exact repeats will be served where policies ask for one", problem=str(error)
+        )
+        return None, None
 
 
 async def open_or_do_without(settings: Settings, stack: AsyncExitStack) -> RoutedEncoder | None:

@@ -11,8 +11,8 @@ Knows no wire format: a `Served` answer is an entry, a `Forwarded` one a ticket 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from semcache.answer.assemble import Assembler
@@ -20,17 +20,12 @@ from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.core import (
     Bypass,
-    CachePolicy,
-    Completion,
     Decision,
     Embedding,
     Entry,
-    EntryId,
-    Epochs,
     ExactKey,
     Hit,
     Miss,
-    Mode,
     Namespace,
     Scope,
     TenantId,
@@ -40,32 +35,16 @@ from semcache.decide.decision import Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
-from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Trace, call_of
+from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Step, Trace, call_of, to_serve
 from semcache.judging import near_enough
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
+from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
+from semcache.remembering import Memory, note
+from semcache.standings import Allowance
 from semcache.store.near import NearCache
 
 _SEARCHES = 3
-_LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds before a text whose encoder was busy or still loading is embedded again."""
-
-
-@dataclass(slots=True)
-class _Step:
-    """One request on its way."""
-
-    asked: Asked
-    snapshot: PolicySnapshot
-    policy: CachePolicy
-    backend: Backend
-    namespace: Namespace
-    key: ExactKey
-    trace: Trace
-    epochs: Epochs | None = None
-    embedding: Embedding | None = None
-    encoding: asyncio.Task[Embedding | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +61,8 @@ class Pipeline:
 
     policies: Callable[[], PolicySnapshot]
     encoder: Encoder | None
+    verifier: Verifier | None
+    standings: Allowance
     classifiers: Classifiers | None
     index: VectorIndex
     store: EntryStore
@@ -91,10 +72,9 @@ class Pipeline:
     backends: Mapping[str, Backend]
     default_backend: str
     assembler: Callable[[Head], Assembler | None]
+    memory: Memory
     clock: Clock
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
-    new_id: Callable[[], EntryId]
-    jitter: Callable[[], float]
 
     async def answer(self, asked: Asked) -> Answer:
         """Serve from the cache or open the way to an upstream.
@@ -110,9 +90,10 @@ class Pipeline:
             step = self._step(self.policies(), asked)
             decision = await self._decision(step)
         step.trace.decision = decision
-        if isinstance(decision, Hit) and step.policy.mode is not Mode.SHADOW:
+        hit = to_serve(decision, step.policy)
+        if hit is not None:
             step.trace.served = True
-            return Served(decision.entry, step.trace)
+            return Served(hit.entry, step.trace)
         if asked.directives.only_if_cached:
             message = "No stored answer may be used for this request (only-if-cached was asked for)."
             raise RequestError(message, status=504, type="cache_error", code="not_cached")
@@ -122,7 +103,7 @@ class Pipeline:
         """Decide without serving, asking or storing anything."""
         step = self._step(self.policies(), asked)
         step.trace.decision = await self._decision(step)
-        step.trace.served = isinstance(step.trace.decision, Hit) and step.policy.mode is not Mode.SHADOW
+        step.trace.served = to_serve(step.trace.decision, step.policy) is not None
         return step.trace
 
     def backend_of(self, tenant: TenantId, asked: str) -> Backend:
@@ -140,7 +121,7 @@ class Pipeline:
 
     # -- deciding -----------------------------------------------------------------------
 
-    async def _decision(self, step: _Step) -> Decision:
+    async def _decision(self, step: Step) -> Decision:
         """Bypass, exact tier, meaning; every fault of the cache is a miss."""
         asked, policy = step.asked, step.policy
         closed = admission.bypass(policy, asked.request, asked.directives)
@@ -158,13 +139,13 @@ class Pipeline:
                 return Hit(entry, exact=True, similarity=1.0)
             return await self._by_meaning(step)
         except EncoderError as error:
-            return self._fault(step, "encoder", error)
+            return step.fault("encoder", error)
         except VectorIndexError as error:
-            return self._fault(step, "index", error)
+            return step.fault("index", error)
         except StoreError as error:
-            return self._fault(step, "store", error)
+            return step.fault("store", error)
 
-    async def _exact(self, step: _Step) -> Entry | None:
+    async def _exact(self, step: Step) -> Entry | None:
         """The entry of the exact key: from this process's memory, else from the store."""
         tenant, now = step.namespace.tenant, self.clock.now()
         if self.store_alive():
@@ -178,12 +159,12 @@ class Pipeline:
         self.near.put(entry, changes)
         return entry
 
-    def _servable(self, step: _Step, entry: Entry, now: float) -> bool:
+    def _servable(self, step: Step, entry: Entry, now: float) -> bool:
         """A stored answer that could not be put together from its stream repeats as a stream only."""
         whole = entry.completion.chunks is None or step.asked.request.stream
         return whole and is_servable(step.policy, step.asked.directives, entry, now)
 
-    async def _by_meaning(self, step: _Step) -> Decision:
+    async def _by_meaning(self, step: Step) -> Decision:
         """Encode, search inside the namespace, re-read what was found, decide."""
         request, directives = step.asked.request, step.asked.directives
         closed = admission.may_match(step.policy, request, directives)
@@ -195,31 +176,14 @@ class Pipeline:
             return Miss("empty-namespace")
         prompt = request.prompt or ""
         embedding = step.embedding = await self.encoder.encode(prompt)
-        if not self._tighten_by_domain(step, embedding):
+        if not step.tighten(self.classifiers, embedding):
             return Miss("classifier-loading")
         closed = admission.may_match(step.policy, request, directives)
         if closed is not None:
             return Miss(closed)
         return await self._judged(step, self.encoder, embedding)
 
-    def _tighten_by_domain(self, step: _Step, embedding: Embedding) -> bool:
-        """Let the classifier make the policy stricter; False while it cannot tell yet."""
-        if self.classifiers is None:
-            return True
-        assigned = self.classifiers.domain_of(step.snapshot, step.policy.tenant, embedding)
-        if assigned is None:
-            return False
-        if assigned.domain is not None:
-            step.policy = step.trace.policy = step.snapshot.tighten(step.policy, assigned.domain)
-        return True
-
-    def _closed_by_domain(self, step: _Step) -> str | None:
-        """A question embedded only to be stored is classified too: its domain says whether and how long."""
-        if step.embedding is not None:
-            self._tighten_by_domain(step, step.embedding)
-        return admission.may_store(step.policy, step.asked.request, step.asked.directives)
-
-    async def _judged(self, step: _Step, encoder: Encoder, embedding: Embedding) -> Decision:
+    async def _judged(self, step: Step, encoder: Encoder, embedding: Embedding) -> Decision:
         """Search, re-read what is near enough to matter, decide.
 
         Vectors without an entry are forgotten; where they took places, the search is made again.
@@ -238,17 +202,13 @@ class Pipeline:
             if not ghosts:
                 break
             await self.index.remove(ghosts)
-        return decide(policy, directives, step.asked.request.prompt or "", candidates, self.clock.now())
-
-    def _fault(self, step: _Step, part: str, error: EncoderError | VectorIndexError | StoreError) -> Miss:
-        """Note a cache fault; the request goes on as a miss."""
-        if not (isinstance(error, EncoderError) and error.is_refusal):
-            step.trace.faults.append(f"{part}:{error.kind}")
-        return Miss(f"{part}-{error.kind}".replace("_", "-"))
+        asked, now = step.asked.request.prompt or "", self.clock.now()
+        serving = await self.standings.serving(policy)
+        return decide(policy, directives, asked, candidates, now, self.verifier, serving)
 
     # -- answering ----------------------------------------------------------------------
 
-    def _forward(self, step: _Step) -> Forwarded:
+    def _forward(self, step: Step) -> Forwarded:
         """Ask the upstream; equal storable misses share one call."""
         asked, trace = step.asked, step.trace
         request, directives = asked.request, asked.directives
@@ -258,118 +218,31 @@ class Pipeline:
         remember = storable and step.epochs is not None
         matchable = admission.may_match(step.policy, request, directives) is None
         if remember and matchable and step.embedding is None:
-            step.encoding = self.spawn(self._encode(step, request.prompt or ""))
+            step.encoding = self.spawn(self.memory.encode(step, request.prompt or ""))
         ticket = self.flights.join(
             self._flight_key(step) if storable and not directives.no_read else None,
             lambda: step.backend.generator.open(call_of(asked, step.backend, step.policy, step.snapshot)),
             self.assembler,
-            self._remember(step) if remember else self._note(step),
+            self.memory.remember(step) if remember else note(step),
         )
         return Forwarded(ticket, trace, usage_asked=step.backend.stream_usage)
 
-    def _flight_key(self, step: _Step) -> str:
+    def _flight_key(self, step: Step) -> str:
         """Who may share a call: equal requests; a stream with usage cannot be had from one without."""
         request = step.asked.request
         with_usage = request.stream and request.include_usage and not step.backend.stream_usage
         return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}"
 
-    # -- remembering --------------------------------------------------------------------
-
-    def _note(self, step: _Step) -> Callable[[Completion], Awaitable[bool]]:
-        """Keep a whole answer for the record only."""
-
-        async def note(completion: Completion) -> bool:
-            step.trace.completion = completion
-            return False
-
-        return note
-
-    def _remember(self, step: _Step) -> Callable[[Completion], Awaitable[bool]]:
-        """Store a whole answer if the policy wants it: entry first, vector second."""
-
-        async def remember(completion: Completion) -> bool:
-            step.trace.completion = completion
-            if admission.may_store_answer(step.policy, completion) is not None:
-                return False
-            if step.encoding is not None:
-                step.embedding = await step.encoding
-                if step.embedding is not None and self._closed_by_domain(step) is not None:
-                    return False
-            entry = self._entry(step, completion)
-            step.trace.stored = await self._put(step, entry)
-            if step.trace.stored and entry.embedding is None and step.encoding is not None:
-                self.spawn(self._embed_later(step, entry))
-            return step.trace.stored
-
-        return remember
-
-    async def _put(self, step: _Step, entry: Entry) -> bool:
-        try:
-            if not await self.store.put(entry):
-                return False
-            if entry.embedding is not None:
-                await self.index.add(step.namespace, entry.id, entry.embedding)
-        except StoreError as error:
-            self._fault(step, "store", error)
-            return False
-        except VectorIndexError as error:
-            self._fault(step, "index", error)
-        return True
-
-    async def _encode(self, step: _Step, prompt: str) -> Embedding | None:
-        """Embed beside the upstream call what will be stored; a failure is noted, not raised."""
-        if self.encoder is None:
-            return None
-        try:
-            return await self.encoder.encode(prompt)
-        except EncoderError as error:
-            self._fault(step, "encoder", error)
-            return None
-
-    async def _embed_later(self, step: _Step, entry: Entry) -> None:
-        """Give an entry its vector after all, when its encoder was busy or still loading."""
-        for pause in _LATER:
-            await asyncio.sleep(pause)
-            try:
-                embedding = await self.encoder.encode(entry.prompt) if self.encoder is not None else None
-            except EncoderError as error:
-                if error.is_refusal:
-                    return
-                continue
-            if embedding is not None:
-                await self._put(step, replace(entry, embedding=embedding))
-            return
-
-    def _entry(self, step: _Step, completion: Completion) -> Entry:
-        now = self.clock.now()
-        directives = step.asked.directives
-        return Entry(
-            id=self.new_id(),
-            tenant=step.policy.tenant,
-            namespace=step.namespace.digest,
-            key=step.key,
-            domain=step.policy.domain,
-            model=step.asked.request.model,
-            prompt=step.asked.request.prompt or "",
-            completion=completion,
-            created_at=now,
-            expires_at=now
-            + admission.lifetime(step.policy, directives, self.jitter(), step.asked.request.prompt),
-            embedding=step.embedding,
-            tags=directives.tags,
-            epochs=step.epochs or Epochs(),
-        )
-
     # -- preparing ----------------------------------------------------------------------
 
-    def _step(self, snapshot: PolicySnapshot, asked: Asked) -> _Step:
+    def _step(self, snapshot: PolicySnapshot, asked: Asked) -> Step:
         """Resolve the policy and work out who the request could share an answer with."""
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
         backend = self.backend_of(asked.caller.tenant, asked.upstream)
         trace = Trace(policy, Miss("pending"), backend.generator.name)
         if asked.raw_body is not None:
             # Such a body cannot be hashed; it is never looked up or stored.
-            return _Step(asked, snapshot, policy, backend, Namespace(policy.tenant, ""), ExactKey(""), trace)
+            return Step(asked, snapshot, policy, backend, Namespace(policy.tenant, ""), ExactKey(""), trace)
         owner = asked.caller.principal
         if policy.scope is Scope.USER:
             owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
@@ -385,15 +258,15 @@ class Pipeline:
         if keys is None:
             namespace = namespace_of(asked.request, partition)
             keys = asked.request.keys[partition] = (namespace, exact_key(namespace, asked.request))
-        return _Step(asked, snapshot, policy, backend, *keys, trace)
+        return Step(asked, snapshot, policy, backend, *keys, trace)
 
-    def _epoch_keys(self, step: _Step) -> list[str]:
+    def _epoch_keys(self, step: Step) -> list[str]:
         """The counters an answer to this request is born under."""
         keys = ["", f"ns:{step.namespace.digest}", f"model:{step.asked.request.model}", f"key:{step.key}"]
         return keys + [f"tag:{tag}" for tag in step.asked.directives.tags]
 
 
-def _belongs(entry: Entry, step: _Step, embedding: Embedding) -> bool:
+def _belongs(entry: Entry, step: Step, embedding: Embedding) -> bool:
     """The index may be behind: what it found must still be of this namespace and this encoder."""
     same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
     whole = entry.completion.chunks is None or step.asked.request.stream

@@ -62,6 +62,18 @@ class Encoder(Protocol):
         ...
 
 
+class Verifier(Protocol):
+    """Says whether an answer may be reused for another question, from the two questions."""
+
+    def score(self, asked: str, stored: str, similarity: float) -> float | None:
+        """Give the probability in [0, 1] that the answer stored for `stored` is right for `asked`.
+
+        Pure arithmetic, well under a millisecond for ordinary questions. None: it cannot tell, and
+        then the answer is no. `similarity` is on the reference scale.
+        """
+        ...
+
+
 class VectorIndex(Protocol):
     """Nearest neighbours inside one namespace. Derived data: the store can always rebuild it."""
 
@@ -318,4 +330,5 @@ __all__ = [
     "UpstreamCall",
     "UpstreamReply",
     "VectorIndex",
+    "Verifier",
 ]

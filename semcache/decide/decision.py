@@ -1,8 +1,11 @@
 """The decision about one request: serve a near entry, offer it as a draft, or neither.
 
 Pure: candidates, time and policy come in, a decision goes out. Every step can only take away:
-an entry must be alive, near enough on the reference scale, and unopposed by the gate. Knows
-nothing of how candidates were found, nor of requests (see `admission`).
+an entry must be alive, near enough on the reference scale, unopposed by the gate, right in the
+verifier's judgement, and its score one at which the domain's evidence allows hits. One thing
+alone gives back: where the tenant's own evidence has proven a score, what lies between draft and hit
+threshold is served at that score, too. Knows nothing of how candidates were found, nor of requests
+(see `admission`), nor of how evidence comes about.
 
 A candidate that the gate vetoed may still become a draft: it is never served, a model gets it
 to revise, and a near neighbour that differs in one number is the text that needs least revising.
@@ -16,11 +19,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from semcache.core import CachePolicy, Directives, Draft, Entry, Hit, Miss, Mode, ReviewStatus, Scope
-from semcache.decide.gate import Features, compare, features, raised_bar
+from semcache.core import (
+    CachePolicy,
+    Directives,
+    Draft,
+    Entry,
+    Hit,
+    Miss,
+    Mode,
+    ReviewStatus,
+    Scope,
+    UntilProven,
+)
+from semcache.decide.gate import compare, features, raised_bar
 from semcache.decide.reasons import Reason, Veto
+from semcache.ports import Verifier
 
 _EXACT_ONLY = 1.0
+_REVISABLE = (None, Reason.GATE, Reason.BELOW_THRESHOLD, Reason.VERIFIER, Reason.RISK)
 _UNREVISABLE = frozenset((Veto.LANGUAGE.value, Veto.UNREAD.value))
 
 
@@ -34,6 +50,27 @@ class Candidate:
     def __post_init__(self) -> None:
         if not isnan(self.similarity):
             object.__setattr__(self, "similarity", max(-1.0, min(1.0, self.similarity)))
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What the evidence of the tenant's domain allows.
+
+    `cut` is the least score served, None while nothing is; `proven`: by evidence of its own, not by the
+    shipped calibration; `otherwise` says what becomes of what it does not allow.
+    """
+
+    cut: float | None = 0.0
+    proven: bool = False
+    otherwise: UntilProven = UntilProven.DRAFT
+
+    def allows(self, score: float | None) -> bool:
+        """True when a hit of this score may be served; without a verifier there is no score to ask for."""
+        return self.cut is not None and (score is None or score >= self.cut)
+
+
+UNBOUNDED = Serving()
+"""For questions about a pair as such: no evidence is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +98,7 @@ class _Judged:
     bar: float
     reason: Reason | None
     vetoes: tuple[str, ...] = ()
+    score: float | None = None
 
     @property
     def reaches(self) -> bool:
@@ -81,7 +119,13 @@ def bars(policy: CachePolicy, directives: Directives) -> Bars:
 
 
 def decide(
-    policy: CachePolicy, directives: Directives, asked: str, candidates: Sequence[Candidate], now: float
+    policy: CachePolicy,
+    directives: Directives,
+    asked: str,
+    candidates: Sequence[Candidate],
+    now: float,
+    verifier: Verifier | None,
+    serving: Serving = UNBOUNDED,
 ) -> Hit | Draft | Miss:
     """Decide what to do with the neighbours of `asked`.
 
@@ -91,6 +135,8 @@ def decide(
         asked: The last user text.
         candidates: In any order, dead ones included: they never end the search.
         now: Unix time in seconds.
+        verifier: Asked where the policy wants it; None: there is none, and then nothing is served.
+        serving: What the evidence of the domain allows.
 
     Returns:
         The best candidate as `Hit`, else the best that may be revised as `Draft`, else `Miss`
@@ -98,15 +144,27 @@ def decide(
     """
     if not _semantic(policy, directives):
         return Miss(Reason.EXACT_ONLY.value)
-    limits = bars(policy, directives)
-    wanted = features(asked) if candidates else None
+    judge = _Judge(policy, directives, asked, bars(policy, directives), now, verifier, serving)
     judged: list[_Judged] = []
     for candidate in _in_order(candidates):
-        verdict = _judge(policy, directives, wanted, candidate, limits, now)
+        verdict = judge.of(candidate)
         if verdict.reason is None and directives.mode != "draft":
-            return Hit(candidate.entry, exact=False, similarity=candidate.similarity)
+            return _hit(verdict)
         judged.append(verdict)
-    return _draft(policy, directives, judged, limits) or _miss(judged)
+    would_be = _would_be(directives, serving, judged)
+    return would_be or _draft(policy, directives, judged, judge.limits) or _miss(judged)
+
+
+def _hit(judged: _Judged, shadow: bool = False) -> Hit:
+    found = judged.candidate
+    return Hit(found.entry, exact=False, similarity=found.similarity, score=judged.score, shadow=shadow)
+
+
+def _would_be(directives: Directives, serving: Serving, judged: Sequence[_Judged]) -> Hit | None:
+    """Give the best candidate that only the evidence stands against, where it is to be learnt from."""
+    if serving.otherwise is not UntilProven.SHADOW or directives.mode == "draft":
+        return None
+    return next((_hit(item, shadow=True) for item in judged if item.reason is Reason.RISK), None)
 
 
 def _semantic(policy: CachePolicy, directives: Directives) -> bool:
@@ -129,26 +187,47 @@ def _rank(candidate: Candidate) -> tuple[bool, float, bool, float, str]:
     )
 
 
-def _judge(
-    policy: CachePolicy,
-    directives: Directives,
-    asked: Features | None,
-    candidate: Candidate,
-    limits: Bars,
-    now: float,
-) -> _Judged:
-    """Say what stands against serving one candidate directly."""
-    bar = limits.for_entry(candidate.entry)
-    dead = _dead(policy, directives, candidate, now)
-    if dead is not None:
-        return _Judged(candidate, bar, dead)
-    if asked is None or not _reaches(candidate.similarity, min(bar, limits.draft)):
-        return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
-    found = compare(asked, features(candidate.entry.prompt), policy.gate)
-    bar = raised_bar(bar, found, policy.gate)
-    if not _reaches(candidate.similarity, bar):
-        return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
-    return _Judged(candidate, bar, Reason.GATE if found.vetoes else None, found.vetoes)
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What stands against serving one candidate directly."""
+
+    policy: CachePolicy
+    directives: Directives
+    asked: str
+    limits: Bars
+    now: float
+    verifier: Verifier | None
+    serving: Serving
+
+    def of(self, candidate: Candidate) -> _Judged:
+        bar = self.limits.for_entry(candidate.entry)
+        dead = _dead(self.policy, self.directives, candidate, self.now)
+        if dead is not None:
+            return _Judged(candidate, bar, dead)
+        if not _reaches(candidate.similarity, min(bar, self.limits.draft)):
+            return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
+        found = compare(features(self.asked), features(candidate.entry.prompt), self.policy.gate)
+        bar = raised_bar(bar, found, self.policy.gate)
+        if self.serving.proven and self.policy.verifier and not found.raised and bar < _EXACT_ONLY:
+            # A score that was proven stands in for similarity, down to where drafts begin.
+            bar = min(bar, self.limits.draft)
+        if not _reaches(candidate.similarity, bar):
+            return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
+        if found.vetoes:
+            return _Judged(candidate, bar, Reason.GATE, found.vetoes)
+        reason, score = self._verified(candidate)
+        return _Judged(candidate, bar, reason, (), score)
+
+    def _verified(self, candidate: Candidate) -> tuple[Reason | None, float | None]:
+        """Ask the verifier, then the evidence: the obstacle, if any, and the score."""
+        score: float | None = None
+        if self.policy.verifier:
+            if self.verifier is None:
+                return Reason.VERIFIER, None
+            score = self.verifier.score(self.asked, candidate.entry.prompt, candidate.similarity)
+            if score is None or not score >= self.policy.min_score:
+                return Reason.VERIFIER, score
+        return (None if self.serving.allows(score) else Reason.RISK), score
 
 
 def _reaches(similarity: float, bar: float) -> bool:
@@ -177,16 +256,20 @@ def is_too_old(policy: CachePolicy, directives: Directives, entry: Entry, now: f
 def _draft(
     policy: CachePolicy, directives: Directives, judged: Sequence[_Judged], limits: Bars
 ) -> Draft | None:
-    """Give the nearest living candidate in the draft band."""
-    band = policy.draft_threshold < policy.threshold
-    if not band and directives.mode != "draft":
-        return None
+    """Give the nearest living candidate in the draft band, or one that only the evidence stands against."""
+    banded = policy.draft_threshold < policy.threshold or directives.mode == "draft"
     for item in judged:
         near = _reaches(item.candidate.similarity, limits.draft) or item.reaches
-        alive = item.reason in (None, Reason.GATE, Reason.BELOW_THRESHOLD)
-        if near and alive and not _UNREVISABLE.intersection(item.vetoes):
-            return Draft(item.candidate.entry, item.candidate.similarity, item.vetoes)
+        wanted = banded or item.reason is Reason.RISK
+        alive = item.reason in _REVISABLE
+        if near and wanted and alive and not _UNREVISABLE.intersection(item.vetoes):
+            stands_against = item.vetoes or _words(item.reason)
+            return Draft(item.candidate.entry, item.candidate.similarity, stands_against, item.score)
     return None
+
+
+def _words(reason: Reason | None) -> tuple[str, ...]:
+    return (reason.value,) if reason in (Reason.VERIFIER, Reason.RISK) else ()
 
 
 def _miss(judged: Sequence[_Judged]) -> Miss:
@@ -197,7 +280,7 @@ def _miss(judged: Sequence[_Judged]) -> Miss:
     similarity = None if isnan(score) else score
     for item in judged:
         if item.reaches and item.reason is not None:
-            return Miss(item.reason.value, item.vetoes, similarity)
+            return Miss(item.reason.value, item.vetoes, similarity, item.score)
     alive = any(item.reason is Reason.BELOW_THRESHOLD for item in judged)
     reason = Reason.BELOW_THRESHOLD if alive else judged[0].reason
     return Miss((reason or Reason.BELOW_THRESHOLD).value, (), similarity)

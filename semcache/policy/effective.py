@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from semcache.core import CachePolicy, Curve, EncoderScale, GateRules, Mode, Scope, TenantId
+from semcache.core import (
+    AuditPolicy,
+    CachePolicy,
+    Curve,
+    EncoderScale,
+    GateRules,
+    Mode,
+    RiskPolicy,
+    Scope,
+    TenantId,
+)
 from semcache.policy.parts import Knobs
 from semcache.policy.schema import DomainKnobs, EncoderBand, PolicyFile
 
@@ -73,6 +83,36 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> CachePolicy
         generation=generation,
         store_tool_calls=knobs.store.tool_calls,
         encoder_scales=scales,
+        verifier=knobs.verifier.enabled,
+        min_score=knobs.verifier.min_score,
+        risk=_risk(knobs),
+        audit=_audit(knobs),
+    )
+
+
+def _risk(knobs: DomainKnobs) -> RiskPolicy:
+    risk, audit = knobs.risk, knobs.audit
+    return RiskPolicy(
+        budget=risk.budget,
+        confidence=risk.confidence,
+        until_proven=risk.until_proven,
+        prior_hits=risk.prior_hits,
+        half_life=risk.half_life,
+        age_out=risk.age_out,
+        audit_thin=max(audit.share_thin, audit.share_proven),
+        audit_proven=audit.share_proven,
+        feedback_weight=risk.feedback_weight,
+    )
+
+
+def _audit(knobs: DomainKnobs) -> AuditPolicy:
+    audit = knobs.audit
+    return AuditPolicy(
+        enabled=audit.enabled,
+        max_money=round(audit.max_usd_per_day * 1_000_000),
+        max_calls=audit.max_calls_per_day,
+        judge=audit.judge or "",
+        passthrough=audit.passthrough,
     )
 
 

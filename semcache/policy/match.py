@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from semcache.core import CachePolicy, EncoderScale, GateRules, Mode, Scope
+from semcache.core import AuditPolicy, CachePolicy, EncoderScale, GateRules, Mode, RiskPolicy, Scope
 from semcache.errors import PolicyError
 from semcache.policy.patterns import Pattern, compile_pattern, found_in
 from semcache.policy.schema import Rule
@@ -129,6 +129,10 @@ def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
         generation=max(a.generation, b.generation),
         store_tool_calls=a.store_tool_calls and b.store_tool_calls,
         encoder_scales=scales,
+        verifier=a.verifier or b.verifier,
+        min_score=max(a.min_score, b.min_score),
+        risk=_stricter_risk(a.risk, b.risk),
+        audit=_narrower_audit(a.audit, b.audit),
     )
 
 
@@ -146,6 +150,31 @@ def _stricter_rules(a: GateRules, b: GateRules) -> GateRules:
         if rule.name != "raise_by"
     }
     return GateRules(**effects, raise_by=max(a.raise_by, b.raise_by))
+
+
+def _stricter_risk(a: RiskPolicy, b: RiskPolicy) -> RiskPolicy:
+    return RiskPolicy(
+        budget=min(a.budget, b.budget),
+        confidence=max(a.confidence, b.confidence),
+        until_proven=max(a.until_proven, b.until_proven, key=lambda wish: wish.strictness),
+        prior_hits=min(a.prior_hits, b.prior_hits),
+        half_life=min(a.half_life, b.half_life),
+        age_out=min(a.age_out, b.age_out),
+        audit_thin=max(a.audit_thin, b.audit_thin),
+        audit_proven=max(a.audit_proven, b.audit_proven),
+        feedback_weight=max(a.feedback_weight, b.feedback_weight),
+    )
+
+
+def _narrower_audit(a: AuditPolicy, b: AuditPolicy) -> AuditPolicy:
+    return AuditPolicy(
+        enabled=a.enabled and b.enabled,
+        max_money=min(a.max_money, b.max_money),
+        max_calls=min(a.max_calls, b.max_calls),
+        # Both or none: an answer may go to no judge that one of the domains did not name.
+        judge=a.judge if a.judge == b.judge else "",
+        passthrough=a.passthrough and b.passthrough,
+    )
 
 
 def _common_scales(a: Sequence[EncoderScale], b: Sequence[EncoderScale]) -> tuple[EncoderScale, ...]:

@@ -21,6 +21,7 @@ from semcache.core import Mode
 from semcache.policy.gate_knobs import Gate
 from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
+from semcache.policy.risk_knobs import Audit, Risk, ShortName, VerifierKnobs
 from semcache.policy.values import Duration, Flag, RawCosine, Size, Threshold, as_list
 
 OTHER = "other"
@@ -91,7 +92,6 @@ def _scope(value: object) -> object:
 TenantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 DomainName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$"), AfterValidator(_not_reserved)]
 ClassName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-ShortName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 EncoderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
 ModelPattern = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -195,6 +195,9 @@ class DomainKnobs(Knobs):
         "exact", description="Requests with tools: exact matches only, or no cache at all."
     )
     gate: Gate = Field(Gate(), description="What differences between two questions do.")
+    verifier: VerifierKnobs = Field(VerifierKnobs(), description="How likely an answer must be right.")
+    risk: Risk = Field(Risk(), description="How many wrong answers are allowed, and until that is known.")
+    audit: Audit = Field(Audit(), description="How hits are checked afterwards.")
     usage_on_hit: Literal["zero", "original"] = Field(
         "zero", description="Tokens reported with a hit: none, or those the answer once cost."
     )

@@ -1,0 +1,133 @@
+"""What becomes of a whole answer: stored if the policy wants it, entry first, vector second.
+
+The last part of a request's story (`pipeline`), told apart since it happens beside the reply and after it. Faults are
+noted in the trace; nothing here can fail a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from semcache.core import Completion, Embedding, Entry, EntryId, Epochs
+from semcache.decide import admission
+from semcache.errors import EncoderError, StoreError, VectorIndexError
+from semcache.journey import Step
+from semcache.policy.classifiers import Classifiers
+from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
+
+_LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before a text whose encoder was busy or still loading is embedded again."""
+
+Remember = Callable[[Completion], Awaitable[bool]]
+"""Takes a whole answer; True when it was stored."""
+
+
+def note(step: Step) -> Remember:
+    """Keep a whole answer for the record only."""
+
+    async def keep(completion: Completion) -> bool:
+        step.trace.completion = completion
+        return False
+
+    return keep
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Stores answers: the ports it needs, and randomness handed in.
+
+    Args:
+        spawn: starts a task that the lifespan owns.
+    """
+
+    encoder: Encoder | None
+    classifiers: Classifiers | None
+    index: VectorIndex
+    store: EntryStore
+    clock: Clock
+    spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
+    new_id: Callable[[], EntryId]
+    jitter: Callable[[], float]
+
+    def remember(self, step: Step) -> Remember:
+        """Give what stores a whole answer to this request if the policy wants it."""
+
+        async def keep(completion: Completion) -> bool:
+            step.trace.completion = completion
+            if admission.may_store_answer(step.policy, completion) is not None:
+                return False
+            if step.encoding is not None:
+                step.embedding = await step.encoding
+                if step.embedding is not None and self._closed_by_domain(step, step.embedding) is not None:
+                    return False
+            entry = self._entry(step, completion)
+            step.trace.stored = await self._put(step, entry)
+            if step.trace.stored and entry.embedding is None and step.encoding is not None:
+                self.spawn(self._embed_later(step, entry))
+            return step.trace.stored
+
+        return keep
+
+    async def encode(self, step: Step, prompt: str) -> Embedding | None:
+        """Embed beside the upstream call what will be stored; a failure is noted, not raised."""
+        if self.encoder is None:
+            return None
+        try:
+            return await self.encoder.encode(prompt)
+        except EncoderError as error:
+            step.fault("encoder", error)
+            return None
+
+    def _closed_by_domain(self, step: Step, embedding: Embedding) -> str | None:
+        """A question embedded only to be stored is classified too: its domain says whether and how long."""
+        step.tighten(self.classifiers, embedding)
+        return admission.may_store(step.policy, step.asked.request, step.asked.directives)
+
+    async def _put(self, step: Step, entry: Entry) -> bool:
+        try:
+            if not await self.store.put(entry):
+                return False
+            if entry.embedding is not None:
+                await self.index.add(step.namespace, entry.id, entry.embedding)
+        except StoreError as error:
+            step.fault("store", error)
+            return False
+        except VectorIndexError as error:
+            step.fault("index", error)
+        return True
+
+    async def _embed_later(self, step: Step, entry: Entry) -> None:
+        """Give an entry its vector after all, when its encoder was busy or still loading."""
+        for pause in _LATER:
+            await asyncio.sleep(pause)
+            try:
+                embedding = await self.encoder.encode(entry.prompt) if self.encoder is not None else None
+            except EncoderError as error:
+                if error.is_refusal:
+                    return
+                continue
+            if embedding is not None:
+                await self._put(step, replace(entry, embedding=embedding))
+            return
+
+    def _entry(self, step: Step, completion: Completion) -> Entry:
+        now = self.clock.now()
+        request, directives = step.asked.request, step.asked.directives
+        return Entry(
+            id=self.new_id(),
+            tenant=step.policy.tenant,
+            namespace=step.namespace.digest,
+            key=step.key,
+            domain=step.policy.domain,
+            model=request.model,
+            prompt=request.prompt or "",
+            completion=completion,
+            created_at=now,
+            expires_at=now + admission.lifetime(step.policy, directives, self.jitter(), request.prompt),
+            embedding=step.embedding,
+            tags=directives.tags,
+            epochs=step.epochs or Epochs(),
+        )

@@ -1,0 +1,179 @@
+"""What the evidence allows each tenant's domain, kept fresh beside the requests.
+
+A standing is worked out from the counters that all replicas share, again every few seconds while the
+domain is asked for, in the background; a request only waits for the very first one. What cannot be known
+is not allowed: without the store a standing holds for a while, then nothing is served by meaning.
+Knows no request and no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from semcache.core import CachePolicy, RiskPolicy, TenantId
+from semcache.decide.decision import Serving
+from semcache.decide.risk.bound import Noise
+from semcache.decide.risk.evidence import Cell, Evidence, Source
+from semcache.decide.risk.prior import Prior
+from semcache.decide.risk.rules import RiskRules, UntilProven
+from semcache.decide.risk.standing import Standing, State, audit_share, stand
+from semcache.errors import StoreError
+from semcache.evidence_port import Alarm, EvidenceStore
+from semcache.ports import Clock
+
+FRESH = 2.0
+"""Seconds for which a standing is not worked out again."""
+TRUSTED = 60.0
+"""Seconds for which a standing holds while the store cannot be read."""
+_MOST = 10_000
+"""Domains remembered at once; beyond, the ones not asked for longest are worked out anew."""
+
+COMPARER = Noise(false_alarm=0.0, miss=0.1)
+"""Errors of the comparison of two answers that are believed in: it may overlook one wrong answer in ten; a false
+alarm of its only closes too much."""
+
+_Key = tuple[TenantId, str, RiskPolicy]
+
+
+@dataclass(slots=True)
+class _Held:
+    standing: Standing
+    rules: RiskRules
+    known_at: float
+    refreshing: asyncio.Task[None] | None = None
+
+
+class Allowance(Protocol):
+    """Says what the evidence allows under a policy."""
+
+    async def serving(self, policy: CachePolicy) -> Serving:
+        """Give what may be served by meaning. Never raises."""
+        ...
+
+
+class Unbounded:
+    """Allows whatever the verifier lets through: for measuring the decision as such, before any evidence."""
+
+    async def serving(self, policy: CachePolicy) -> Serving:
+        """Allow every score that the policy accepts."""
+        return Serving(cut=policy.min_score, otherwise=policy.risk.until_proven)
+
+
+class Standings:
+    """One worker's view of what may be served.
+
+    Args:
+        evidence: the shared counters.
+        prior: the shipped calibration's evidence.
+        clock: for ages; `now` for the evidence, `monotonic` for freshness.
+        spawn: starts a task that the lifespan owns.
+        on_change: told of each domain's new standing.
+    """
+
+    def __init__(
+        self,
+        evidence: EvidenceStore,
+        prior: Prior | None,
+        clock: Clock,
+        spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
+        on_change: Callable[[TenantId, str, Standing], None] | None = None,
+    ) -> None:
+        self._evidence = evidence
+        self._prior = prior
+        self._clock = clock
+        self._spawn = spawn
+        self._on_change = on_change
+        self._held: dict[_Key, _Held] = {}
+
+    async def serving(self, policy: CachePolicy) -> Serving:
+        """Say what may be served under a policy. Never raises: what cannot be known is not allowed."""
+        held = await self._standing(policy)
+        if held is None or self._clock.monotonic() - held.known_at > TRUSTED:
+            return Serving(cut=None, otherwise=policy.risk.until_proven)
+        standing = held.standing
+        return Serving(
+            cut=standing.cut,
+            proven=standing.state is State.OPEN,
+            otherwise=policy.risk.until_proven,
+        )
+
+    def audit_share(self, policy: CachePolicy) -> float:
+        """Give the share of hits, and of would-be hits, to be audited; the thin share while nothing is known."""
+        held = self._held.get(_key(policy))
+        return policy.risk.audit_thin if held is None else audit_share(held.standing, held.rules)
+
+    def known(self, policy: CachePolicy) -> Standing | None:
+        """Give the standing last worked out, for reports."""
+        held = self._held.get(_key(policy))
+        return None if held is None else held.standing
+
+    async def _standing(self, policy: CachePolicy) -> _Held | None:
+        key = _key(policy)
+        held = self._held.get(key)
+        if held is None:
+            await self._work_out(key)
+            return self._held.get(key)
+        if self._clock.monotonic() - held.known_at > FRESH and (
+            held.refreshing is None or held.refreshing.done()
+        ):
+            held.refreshing = self._spawn(self._work_out(key))
+        return held
+
+    async def _work_out(self, key: _Key) -> None:
+        tenant, domain, risk = key
+        held = self._held.get(key)
+        try:
+            cells = await self._evidence.counts(tenant, domain)
+        except StoreError:
+            return
+        rules = held.rules if held is not None else rules_of(risk)
+        evidence = Evidence.of(
+            Cell(cell.bin, cell.bucket, Source[cell.source.name], round(cell.n), round(cell.wrong))
+            for cell in cells
+        )
+        now, before = self._clock.now(), None if held is None else held.standing
+        standing = stand(evidence, rules, self._prior, now, before)
+        self._keep(key, _Held(standing, rules, self._clock.monotonic()))
+        if before is None or (before.state, before.cut) != (standing.state, standing.cut):
+            await self._tell(key, before, standing, now)
+
+    def _keep(self, key: _Key, held: _Held) -> None:
+        self._held.pop(key, None)
+        self._held[key] = held
+        while len(self._held) > _MOST:
+            del self._held[next(iter(self._held))]
+
+    async def _tell(self, key: _Key, before: Standing | None, standing: Standing, now: float) -> None:
+        tenant, domain, _ = key
+        if self._on_change is not None:
+            self._on_change(tenant, domain, standing)
+        worse = standing.state in (State.ALARMED, State.CLOSED)
+        if before is not None and worse and before.state is not standing.state:
+            try:
+                await self._evidence.sound(tenant, domain, Alarm(now, standing.state.value))
+            except StoreError:
+                # The counters say the same to everybody who can read them.
+                return
+
+
+def rules_of(risk: RiskPolicy) -> RiskRules:
+    """Give the rules of the bound as a policy states them."""
+    return RiskRules(
+        budget=risk.budget,
+        confidence=risk.confidence,
+        until_proven=UntilProven(risk.until_proven.value),
+        prior_strength=risk.prior_hits,
+        half_life=risk.half_life,
+        age_out=risk.age_out,
+        audit_thin=risk.audit_thin,
+        audit_proven=risk.audit_proven,
+        noise=COMPARER,
+        feedback_weight=risk.feedback_weight,
+    )
+
+
+def _key(policy: CachePolicy) -> _Key:
+    return policy.tenant, policy.domain, policy.risk
