@@ -15,7 +15,7 @@ from enum import StrEnum
 from semcache.decide.context.matter import Matter, matter
 from semcache.decide.context.pairing import differences, exchanged, sentences_differ
 from semcache.decide.context.resolve import Reading
-from semcache.decide.text import read
+from semcache.decide.context.words import words_of
 from semcache.decide.wordlist import split
 
 
@@ -83,17 +83,25 @@ def _bound(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, 
     found = tuple(word.value for word, objects in reasons.items() if objects)
     if found or one.history == other.history:
         return found
-    return (*_figures(one, other), *_matters(one, other, nearness))
+    # The dear comparisons are made for those few that pass the cheap ones.
+    return _matters(one, other, nearness) or _wording(one, other)
 
 
 def _offers_differ(one: Matter, other: Matter) -> bool:
     return one.offer != other.offer or sentences_differ(one.offered, other.offered)
 
 
-def _figures(one: Matter, other: Matter) -> tuple[str, ...]:
-    """Numbers, units, dates, names and kinds of all that was said, by the rules of the gate."""
+def _wording(one: Matter, other: Matter) -> tuple[str, ...]:
+    """Figures, dates, names and kinds of all that was said by the rules of the gate; then sentence by sentence."""
     found = differences(one.all_text, other.all_text)
-    return tuple(f"context-{word}" for word in found if word in _FIGURES)
+    figures = tuple(f"context-{word}" for word in found if word in _FIGURES)
+    known = one.every & other.every
+    detail = (
+        sentences_differ(one.told, other.told, known)
+        or sentences_differ(one.heard, other.heard, known)
+        or _heard_otherwise(one, other)
+    )
+    return (*figures, Reason.DETAIL.value) if detail else figures
 
 
 def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, ...]:
@@ -107,10 +115,7 @@ def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str
         Reason.DETAIL: bool(one.own - other.every or other.own - one.every)
         or one.touching(other)
         or other.touching(one)
-        or exchanged(one.heard, other.heard)
-        or sentences_differ(one.told, other.told)
-        or sentences_differ(one.heard, other.heard)
-        or _heard_otherwise(one, other),
+        or exchanged(one.heard, other.heard),
         Reason.TOPIC: not near,
     }
     return tuple(word.value for word, objects in reasons.items() if objects)
@@ -118,8 +123,8 @@ def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str
 
 def _heard_otherwise(one: Matter, other: Matter) -> bool:
     """Users who said the same heard each something of its own: what they heard is what differs."""
-    same = [" ".join(read(part).words) for part in one.told] == [
-        " ".join(read(part).words) for part in other.told
+    same = [" ".join(words_of(part)) for part in one.told] == [
+        " ".join(words_of(part)) for part in other.told
     ]
     return same and exchanged(one.heard, other.heard, close=0.0)
 

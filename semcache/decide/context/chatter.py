@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from semcache.decide.context.words import is_function
-from semcache.decide.text import is_han, read
+from semcache.decide.context.words import is_function, words_of
+from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
 # Words of which a clause may be made up altogether and still say nothing.
@@ -50,11 +50,14 @@ def _courtesy(*, user: bool) -> frozenset[str]:
 
 def is_courtesy(sentence: str, *, user: bool) -> bool:
     """True for a clause that is nothing but courtesy, of a user or of those who serve."""
-    words = read(sentence).words
+    words = words_of(sentence)
     if any(is_han(word) for word in words):
         return _is_han_courtesy("".join(words))
     if words[:1] and words[0] in _GREETINGS and len(words) <= _SHORT_GREETING:
         return True
+    if user and sentence.rstrip().endswith("?") and "you" not in words:
+        # `What do I have to do?` is made of small words and asks for everything.
+        return False
     known = _courtesy(user=user)
     return _DENIALS.isdisjoint(words) and all(word in known or is_function(word) for word in words)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from semcache.decide.text import fold, read
+from semcache.decide.context.words import words_of
+from semcache.decide.text import fold
 from semcache.decide.wordlist import split
 
 _ASKERS = frozenset(split("how what why where who which when whose whom"))
@@ -56,7 +57,7 @@ def asks(sentence: str) -> bool:
     """True for a question or a request."""
     if sentence.rstrip().endswith(("?", "？")):
         return True
-    words = read(sentence).words
+    words = words_of(sentence)
     if not words or words[:2] == ("what", "a"):
         return False
     text = "".join(words)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import asks, sentences
-from semcache.decide.context.words import base, units
+from semcache.decide.context.words import base, units, words_of
 from semcache.decide.numerals import ordinals
 from semcache.decide.text import fold, is_han, read
 from semcache.decide.wordlist import split
@@ -204,7 +204,7 @@ _HARMLESS_NO = ("no problem", "no worries", "no rush", "no doubt")
 
 def answer(sentence: str) -> str:
     """Give the sign of a text that begins with a plain yes or no, else ""."""
-    words = read(sentence).words[:_MAX_REPLY]
+    words = words_of(sentence)[:_MAX_REPLY]
     joined = " ".join(words)
     if not words or joined.startswith(_HARMLESS_NO):
         return ""

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from semcache.decide.context.record import Record, load
 from semcache.decide.context.smalltalk import topics, touches
-from semcache.decide.context.words import base, content, spoken, units
+from semcache.decide.context.words import base, content, spoken, units, words_of
 from semcache.decide.numerals import HAN_NUMERALS, cardinals, chinese
-from semcache.decide.text import is_han, read
+from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
 _REACH = 5
@@ -90,7 +90,7 @@ def matter(context: bytes) -> Matter | None:
         denied_only=denied - stated,
         counted=_counted(said),
         corrections=tuple(
-            _with_figures(part) for part in told if _CORRECTION.search(" ".join(read(part).words))
+            _with_figures(part) for part in told if _CORRECTION.search(" ".join(words_of(part)))
         ),
     )
 
@@ -101,7 +101,7 @@ def _all(parts: Iterable[str]) -> frozenset[str]:
 
 def _with_figures(text: str) -> tuple[str, ...]:
     """Give units and figures in order: `not Paris but Lyon` is not `not Lyon but Paris`."""
-    words = read(text).words
+    words = words_of(text)
     return tuple(
         part
         for i in range(len(words))
@@ -115,10 +115,10 @@ def _denials(parts: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     denied: set[str] = set()
     stated: set[str] = set()
     for part in parts:
-        words = read(part).words
+        words = words_of(part)
         inside: set[str] = set()
         for i, word in enumerate(words):
-            if word in _DENIALS:
+            if i and word in _DENIALS:
                 inside |= set(tuple(content(words[i + 1 : i + 1 + _REACH]))[:1])
         denied |= inside
         stated |= set(units(part)) - inside
@@ -129,7 +129,7 @@ def _counted(parts: Iterable[str]) -> dict[str, frozenset[str]]:
     """Give for each unit the figures that stand right before it."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for part in parts:
-        words = read(part).words
+        words = words_of(part)
         for i, word in enumerate(words[:-1]):
             value = _value(word)
             if value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from semcache.core import Effect, GateRules
-from semcache.decide.context.words import base, content, units
+from semcache.decide.context.words import base, content, units, words_of
 from semcache.decide.gate import compare, features
-from semcache.decide.text import is_han, read
+from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
 _ALIKE = 0.5
@@ -26,7 +26,7 @@ _HARMLESS = frozenset(
     split(
         "want wants wanted need needs needed like love wish going get gets getting got have had having hope trying try which what how when will "
         "a an the my your our this that these those it its is are was were be been am has have had do does did can could will would may might shall "
-        "please just really very so and but then now here there i we you me us to of for with in at on about some any also too "
+        "shall please just really very so and but then now here there i we you me us to of for with in at on about some any also too "
         "ok okay yes well thanks hi hello 的 了 吗 呢 吧 啊 我 你 您 请 一 下 个 要 想 能 可 以 是 有"
     )
 )
@@ -34,11 +34,14 @@ _HARMLESS = frozenset(
 Read = list[tuple[str, frozenset[str]]]
 
 
-def sentences_differ(one: Sequence[str], other: Sequence[str]) -> bool:
-    """True when nearest sentences exchange content, or differ by a rule of the gate."""
+def sentences_differ(one: Sequence[str], other: Sequence[str], known: frozenset[str] = frozenset()) -> bool:
+    """True when nearest sentences exchange content, or differ by a rule of the gate.
+
+    What is `known` to both chats may be named again in one of them.
+    """
     left, right = _read(one), _read(other)
-    return any(_differs(text, found, right) for text, found in left) or any(
-        _differs(text, found, left) for text, found in right
+    return any(_differs(text, found, right, known) for text, found in left) or any(
+        _differs(text, found, left, known) for text, found in right
     )
 
 
@@ -58,41 +61,59 @@ def _read(parts: Sequence[str]) -> Read:
     return [(part, frozenset(units(part))) for part in parts]
 
 
-def _differs(text: str, found: frozenset[str], others: Read) -> bool:
+def _differs(text: str, found: frozenset[str], others: Read, known: frozenset[str]) -> bool:
     best = max(others, key=lambda item: _overlap(found, item[1]), default=None)
     if best is None or best[0] == text or _overlap(found, best[1]) < _ALIKE:
         return False
     if (found - best[1] and best[1] - found) or (found ^ best[1]) & _PERSONS:
         return True
-    return _edited(text, best[0]) or not _WEIGHED.isdisjoint(differences(text, best[0]))
+    return _edited(text, best[0], known) or not _WEIGHED.isdisjoint(differences(text, best[0]))
 
 
-def _edited(one: str, other: str) -> bool:
+def _edited(one: str, other: str, known: frozenset[str]) -> bool:
     """True when a few words in the middle of equal ones are exchanged for others, unless those say nothing."""
     left, right = _forms(one), _forms(other)
     start = 0
-    while start < min(len(left), len(right)) and left[start] == right[start]:
+    while start < min(len(left), len(right)) and left[start][1] == right[start][1]:
         start += 1
     end = 0
-    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+    while end < min(len(left), len(right)) - start and left[-1 - end][1] == right[-1 - end][1]:
         end += 1
     a, b = left[start : len(left) - end], right[start : len(right) - end]
     if start + end < _MIDDLE or max(len(a), len(b)) > _MIDDLE:
         return False
-    return set(a) - {""} != set(b) - {""}
+    mine, others = {form for form, _ in a} - {""}, {form for form, _ in b} - {""}
+    if not mine or not others:
+        return not (mine | others) <= known
+    return mine != others or _tense_differs(a, b)
 
 
-def _forms(text: str) -> list[str]:
-    """Give the words by concept or base, "" for those that say nothing; a past stays apart from a present."""
-    words = read(text).words
-    return list(units(text)) if any(is_han(word) for word in words) else [_form(word) for word in words]
+def _tense_differs(one: Sequence[Form], other: Sequence[Form]) -> bool:
+    """`ends` against `ended`; `renewed` against `renewal` is none."""
+    return any(
+        base(left) == base(right) and left.endswith("ed") != right.endswith("ed")
+        for form, left in one
+        for other_form, right in other
+        if form and form == other_form
+    )
+
+
+Form = tuple[str, str]
+"""What a word says ("" for one that says nothing), and the word."""
+
+
+def _forms(text: str) -> list[Form]:
+    words = words_of(text)
+    if any(is_han(word) for word in words):
+        return [(unit, unit) for unit in units(text)]
+    return [(_form(word), word) for word in words]
 
 
 def _form(word: str) -> str:
     if word in _HARMLESS:
         return ""
     found = tuple(content((word,)))
-    return (found[0] if found else base(word)) + ("ed" if word.endswith("ed") else "")
+    return found[0] if found else base(word)
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:

@@ -15,9 +15,9 @@ from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import sentences
 from semcache.decide.context.standing import Standing, standing
 from semcache.decide.context.turns import Turn
-from semcache.decide.context.words import units
+from semcache.decide.context.words import units, words_of
 from semcache.decide.gate import features
-from semcache.decide.text import is_han, read
+from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
 _TOOLS = frozenset(
@@ -116,7 +116,7 @@ def _topics(text: str) -> frozenset[str]:
 
 def _is_worldly(asked: str) -> bool:
     """True for a question about the world or about those who answer, which no fact about the asker changes."""
-    words = read(asked).words
+    words = words_of(asked)
     if any(is_han(word) for word in words):
         text = "".join(words)
         return any(mark in text for mark in _HAN_WORLD) and not any(mark in text for mark in _HAN_JUDGING)

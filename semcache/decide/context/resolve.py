@@ -36,6 +36,7 @@ _MAX_LAST = 2_000
 """Characters of a last question in a chat; a longer one carries a payload."""
 _CODE = ("```", "\t", "{", "}", "=>", "==", "</", "();", "$(")
 _OWN = ("", "latin", "en", "zh")
+_MATTERS_FIRST = frozenset(("leisure", "family", "pets", "food", "feast", "work"))
 _OWN_WISH = 2
 _MANY_WORDS = 6
 _KNOWN_SHARE = 0.3
@@ -93,11 +94,13 @@ def _record(chat: tuple[Turn, ...], system: str) -> Record | None:
     item = listing.item([turn.text for turn in chat[:-1] if not turn.user], own.index) if own.index else ""
     if (bare and not any(units(part) for part in offer)) or (own.index and not item):
         return None
+    # What a user says first is the matter, whatever it sounds like.
+    by_the_way = [i for i, part in enumerate(told) if topics(part) - (frozenset() if i else _MATTERS_FIRST)]
     return Record(
         system=_digest(system),
         last=own.body,
-        told=tuple(part for part in told if not topics(part)),
-        asides=tuple(part for part in told if topics(part)),
+        told=tuple(part for i, part in enumerate(told) if i not in by_the_way),
+        asides=tuple(told[i] for i in by_the_way),
         heard=heard,
         offer=offer,
         item=item,

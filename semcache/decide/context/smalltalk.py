@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 
 from semcache.decide.context.clauses import asks
-from semcache.decide.context.words import base
-from semcache.decide.text import is_han, read
+from semcache.decide.context.words import base, words_of
+from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
 _TOPICS = {
@@ -28,7 +28,7 @@ _TOPICS = {
 }  # fmt: skip
 _BLOCKERS = {"food": ("health", "cooking"), "family": ("health", "travel", "money"), "pets": ("health", "travel", "housing"), "work": ("law", "health", "money"), "weather": ("travel", "clothes", "garden"), "feast": ("money", "travel"), "leisure": ("health", "travel")}  # fmt: skip
 _MATTERS = {
-    "health": "pain fever symptom symptoms medicine medication dose doctor pill pills allergy allergic pregnant sick headache rash cough blood surgery diet sleep tablet hurt hurts weight calories vitamin injury disease",
+    "health": "pain fever symptom symptoms medicine medication dose doctor pill pills allergy allergic pregnant sick headache rash cough blood surgery ate eaten swallowed vomit vomiting bleeding bitten bite vet poisoned poison toxic emergency hospital diet sleep tablet hurt hurts weight calories vitamin injury disease",
     "cooking": "recipe cook bake oven ingredient ingredients meal calories protein grill fry boil restaurant menu eat",
     "travel": "flight hotel trip travel passport visa luggage train airport booking itinerary destination",
     "money": "insurance tax mortgage loan deduct deduction dependent pension inheritance plan tickets ticket",
@@ -65,7 +65,7 @@ _SOCIAL = re.compile(
 
 def is_social(sentence: str) -> bool:
     """True for a short answer to small talk, without a figure in it."""
-    words = read(sentence).words
+    words = words_of(sentence)
     return (
         len(words) <= _LONGEST_SOCIAL
         and not any(word[0].isdigit() for word in words)
@@ -85,7 +85,7 @@ def _areas() -> dict[str, str]:
 
 def topics(sentence: str) -> frozenset[str]:
     """Give the topics of a clause that is an aside; none for one that is not."""
-    words = read(sentence).words
+    words = words_of(sentence)
     joined = " ".join(words)
     if any(word[0].isdigit() for word in words) or (asks(sentence) and not _TAG.search(joined)):
         return frozenset()
@@ -93,15 +93,16 @@ def topics(sentence: str) -> frozenset[str]:
         text = "".join(words)
         plain = any(cue in text for cue in _HAN) and not any(mark in text for mark in _HAN_STATE)
         return frozenset((GUEST,)) if plain else frozenset()
-    if _STATE.search(joined) or _POINTS.search(joined):
+    stems = {base(word) for word in words}
+    if _STATE.search(joined) or _POINTS.search(joined) or not stems.isdisjoint(_areas()):
         return frozenset()
-    found = frozenset(_cues()[base(word)] for word in words if base(word) in _cues())
+    found = frozenset(_cues()[stem] for stem in stems if stem in _cues())
     return found | {GUEST} if _AFFECT.search(joined) else found
 
 
 def touches(aside: frozenset[str], matter: str) -> bool:
     """True when a text is about one of the topics, or about an area on which they bear."""
-    stems = {base(word) for word in read(matter).words}
+    stems = {base(word) for word in words_of(matter)}
     own = {_cues()[stem] for stem in stems if stem in _cues()} - {GUEST}
     areas = {_areas()[stem] for stem in stems if stem in _areas()}
     return any(topic in own or areas.intersection(_BLOCKERS.get(topic, ())) for topic in aside)

@@ -12,7 +12,8 @@ from enum import IntEnum
 from functools import lru_cache
 
 from semcache.decide.context.clauses import asks
-from semcache.decide.text import is_han, read
+from semcache.decide.context.words import words_of
+from semcache.decide.text import is_han
 
 
 class Standing(IntEnum):
@@ -65,7 +66,7 @@ _HAN_EPISODE = re.compile(
 
 def standing(sentence: str) -> Standing:
     """Say how far a user's clause reaches beyond its own subject."""
-    words = read(sentence).words
+    words = words_of(sentence)
     if any(is_han(word) for word in words):
         return _han("".join(words), sentence)
     joined = " ".join(words)

@@ -58,8 +58,7 @@ simply actually basically literally honestly currently right-now now today alrea
 recently lately earlier before after later soon ago once first last next time times moment day days week weeks month months
 year years hour hours minute minutes much many more most less least few some any all both each every other another else
 same different own such whole instead anyway maybe perhaps probably definitely exactly clearly obviously apparently
-unfortunately luckily hopefully glad happy sad afraid worried upset annoyed frustrated disappointed curious interested
-interesting ready available regarding concerning been
+unfortunately luckily hopefully glad happy sad afraid worried upset annoyed frustrated disappointed curious  ready available regarding concerning been
 back away along together alone ahead forward work works working worked show showed shows figure
 please kindly simply certain particular specific general usual usually
 normal normally typical typically little long big old new best better bad worse worst enough rather fairly almost nearly
@@ -78,9 +77,11 @@ instead meanwhile otherwise therefore thus hence moreover furthermore besides re
 somehow bunch whole-lot plenty several various multiple single double-check handful kinda pieces piece pair set
 advance hear heard read wonder planning plan-to end-up able unable supposed able
 """
+_RAW = frozenset(split("interested interesting"))
+"""Too general in this form only."""
 _MEASURES = frozenset(split("long much many far old big often soon large tall high fast"))
 _HAN_FUNCTION = frozenset(
-    "谢的了呢吗吧啊呀哦嗯哈我你您他她它们这那哪个些是在有和与跟同或及就都也还又再很太非常比较把被让给对向从到为因所以但而且如果"
+    "需谢的了呢吗吧啊呀哦嗯哈我你您他她它们这那哪个些是在有和与跟同或及就都也还又再很太非常比较把被让给对向从到为因所以但而且如果"
     "要想能可会该应请问一下上下中里外前后时候什么怎样么多少几谁为何吧嘛啦哟咱其之于以等着过得地来去做用着没不"
 )
 
@@ -148,7 +149,21 @@ def _is_content(word: str, stemmed: str) -> bool:
     # Figures are compared as figures, whatever their spelling.
     if not word[0].isalpha() or word in cardinals() or word in ordinals():
         return False
-    return word not in _ignored() and stemmed not in _ignored()
+    return word not in _ignored() and stemmed not in _ignored() and word not in _RAW
+
+
+_REMEMBERED = 600
+"""Characters up to which the words of a text are kept: a bound on memory, not on what is read."""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Give the folded words of a text; a sentence is looked at by many, and read once."""
+    return _words(text) if len(text) <= _REMEMBERED else read(text).words
+
+
+@lru_cache(maxsize=8192)
+def _words(text: str) -> tuple[str, ...]:
+    return read(text).words
 
 
 def is_function(word: str) -> bool:
@@ -169,4 +184,4 @@ def spoken(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def units(text: str) -> tuple[str, ...]:
     """Give the units of a text, in order."""
-    return tuple(content(read(text).words))
+    return tuple(content(words_of(text)))

@@ -285,7 +285,82 @@ CHINESE = """
 衬衫是真丝的,有油渍。 | 好的。 | 怎么洗?
 """
 
+REWORDED = """
+The boots I bought from you are leather and got muddy. | Oh no! | How do I clean them?
+My new suede boots are full of mud. | Sorry to hear! | What's the best way of cleaning them?
+
+I ordered a dining table and one leg is scratched. | I'm sorry. | Can I get some money back but keep it?
+My dining table came and a leg is missing. | My apologies. | Could you give me a partial refund if I keep it?
+
+I bought a gas grill in your store and it won't light. | Did you try a new tank? | Yes. | I see. | Who repairs it?
+The electric grill from your shop doesn't turn on. | Have you tried another outlet? | Yes, I did. | I see. | Who can repair that?
+
+I paid for my order with PayPal and then cancelled it. | Okay. | When do I get my money?
+I cancelled an order that I had paid with a gift card. | I see. | When will my money come back?
+
+I'm a student and want to renew the subscription. | Great. | How much will it be for me?
+I'd like to renew my subscription, I'm retired now. | Wonderful. | What will I have to pay?
+
+My package says delivered but I never got it. | Did you ask the neighbours? | Yes. | I see. | What happens now?
+My package is stuck at customs. | Did you get a letter? | Yes. | I see. | What will happen next?
+
+I opened the perfume I bought last week and don't like the smell. | I see. | May I return it?
+I bought perfume a week ago and don't like it, it's still sealed. | I see. | Is it possible to send it back?
+
+The hotel I booked is overbooked for our wedding night. | That's terrible. | What compensation can we expect?
+We booked a hotel for our wedding night and the room was dirty. | How awful. | What compensation may we get?
+
+I rent a flat and my landlord wants to sell it. | I see. | Do I need to move out?
+My landlord wants to move into the flat that I rent. | I see. | Will I have to leave?
+
+My cat ate a lily leaf this morning. | When exactly? | At eight. | I see. | Should I go to the vet?
+This morning at eight my cat ate some grass. | I see. | And now? | I see. | Do I need to see a vet?
+
+I run a small bakery and want to sell online. | Nice. | Which permits do I need?
+I have a small brewery and I'd like to sell on the internet. | Nice. | What permits are required?
+
+I want to learn the guitar as an adult. | Great. | How long until I can play songs?
+As an adult I would like to learn the violin. | Great. | How long does it take until I can play some songs?
+
+My tomato plants have yellow leaves at the bottom. | Do you water them daily? | Yes. | I see. | What should I do?
+The cucumber plants I have got yellow leaves. | Are you watering them every day? | Yes. | I see. | What can I do about it?
+
+I flew economy and my suitcase arrived damaged. | Sorry! | How do I claim?
+My suitcase never arrived after my flight in economy. | Sorry! | How can I make a claim?
+
+I hurt my ankle playing football. | Can you walk? | A bit. | I see. | When can I train again?
+I hurt my wrist when I played football. | Can you move it? | A little. | I see. | When may I start training again?
+
+Our washing machine smells of burning rubber. | How old is it? | Four years. | I see. | Is it safe to use?
+Our washing machine smells like mold. | How old is it? | It's four years old. | I see. | Can we use it safely?
+
+I want to dye my black hair blond at home. | Okay. | What do I need?
+I'd like to dye my grey hair black myself. | Okay. | What things do I need?
+
+I signed a fixed-term lease and want to leave early. | I see. | What are the consequences?
+I have an open-ended lease and would like to move out soon. | I see. | What consequences would it have?
+
+I have a deck of pine and want to protect it. | Nice. | What should I put on it?
+My deck is made of concrete, I'd like to protect it. | Nice. | What should I apply?
+
+I'm using Postgres in Docker on a Mac and it's slow. | Hm. | How do I speed it up?
+On my Mac I run Postgres natively and it is slow. | Hm. | How can I make it faster?
+
+My phone fell into the sea. | Oh no. | How can I save it?
+My phone fell into the sink with tap water. | Oh no. | How do I rescue it?
+
+The sweater is wool and shrank in the wash. | Oh. | Can I stretch it again?
+My cotton sweater shrank when I washed it. | Oh. | Is there a way to stretch it?
+
+I lost my passport abroad and fly home soon. | Where are you? | I'm with a friend. | I see. | What do I have to do?
+My visa expired abroad and my flight home is soon. | Where are you? | With a friend. | I see. | What must I do?
+
+My manager denied my vacation because of a project. | I see. | Can he do that?
+My manager cancelled my approved vacation due to a project. | I see. | Is he allowed to do this?
+"""
+
 TRAPS = {
+    "reworded": REWORDED,
     "detail": DETAIL,
     "swapped": SWAPPED,
     "offer": OFFER,
