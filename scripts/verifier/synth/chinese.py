@@ -28,6 +28,8 @@ class ChineseRenderer:
     def text(self, meaning: Meaning, style: Style) -> str:
         """The question."""
         template = meaning.schema.classes[meaning.kind][style.template]
+        if meaning.patch:
+            template = put(template, *meaning.patch)
         if style.mirrored:
             template = mirror(template, meaning.schema.symmetric)
         for slot, old, new in style.words:

@@ -41,9 +41,11 @@ class GoodEdits:
             if new is not None and new != style:
                 label = new.surface[-1][0] if name == "surface" else name
                 return new, label
-        return self._frame(meaning, style, rng) or style, "frame"
+        return self._surface_edit(meaning, style, rng) or style, "surface"
 
     def _frame(self, meaning: Meaning, style: Style, rng: random.Random) -> Style | None:
+        if meaning.pin is not None:
+            return None
         count = len(meaning.schema.classes[meaning.kind])
         others = [i for i in range(count) if i != style.template]
         return replace(style, template=rng.choice(others)) if others else None
@@ -81,6 +83,10 @@ class GoodEdits:
     def _frame_word(self, meaning: Meaning, style: Style, rng: random.Random) -> Style | None:
         template = meaning.schema.classes[meaning.kind][style.template]
         found = self._same.changes("frame", template)
+        if not meaning.values:
+            found += self._same.changes("noun", template)
+        touched = meaning.patch[0] if meaning.patch else "\0"
+        found = [c for c in found if not c.new.startswith("!") and c.old not in touched]
         if not found:
             return None
         change = rng.choice(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts.verifier.synth.chinese import ChineseRenderer, ChineseSurface
 from scripts.verifier.synth.english import article
 from scripts.verifier.synth.good import GoodEdits
-from scripts.verifier.synth.loading import groups, lines, schemas, surface, values
+from scripts.verifier.synth.loading import families, groups, lines, schemas, surface, values
 from scripts.verifier.synth.model import Schema, Value
 from scripts.verifier.synth.pairs import PairMaker
 from scripts.verifier.synth.quantities import CHINESE, ENGLISH
@@ -81,7 +81,10 @@ _SURFACE_ZH = {
     "traditional": 9, "half": 4, "punct": 6, "nopunct": 6, "spaced": 3, "lower": 1,
 }  # fmt: skip
 _OWNERS_ZH = [("", who) for who in ("公司的", "朋友的", "父亲的", "别人的", "孩子的", "前夫的")]
-_RESTRICT_ZH = [("", word) for word in ("二手", "旧的", "国外的", "过期的", "临时的", "破损的", "定制的", "进口的", "租来的")]
+_RESTRICT_ZH = [
+    ("", word)
+    for word in ("二手", "旧的", "国外的", "过期的", "临时的", "破损的", "定制的", "进口的", "租来的")
+]
 _NEGATIONS_ZH = [
     ("^没有", "有"), ("^没带", "带了"), ("^不用", "用"), ("^不请", "请"), ("^不放", "放"), ("^不加", "加"), ("^不吃", "吃"),
     ("^不通过", "通过"), ("^不找", "找"), ("^不含", "含"), ("以后$", "以前"), ("之前$", "之后"), ("前$", "后"), ("后$", "前"),
@@ -94,7 +97,9 @@ def chinese() -> PairMaker:
     """The maker of Chinese pairs."""
     same, other = (WordIndex(groups(f"{name}_zh.txt"), spaced=False) for name in ("same", "other"))
     found = [_anywhere(s, "zh") for s in schemas("zh")]
-    words = TrapWords(CHINESE, [], _OWNERS_ZH, _RESTRICT_ZH, _NEGATIONS_ZH, frozenset({"在家", "一个人", "免费"}))
+    words = TrapWords(
+        CHINESE, [], _OWNERS_ZH, _RESTRICT_ZH, _NEGATIONS_ZH, frozenset({"在家", "一个人", "免费"})
+    )
     return PairMaker(
         schemas=[(s, {"task": 40.0, "problem": 8.0}.get(s.name, 3.0)) for s in found],
         renderer=ChineseRenderer(ChineseSurface(surface("zh"))),
@@ -116,6 +121,8 @@ def english(wordnet: Path | None) -> PairMaker:
     same, other = WordIndex(same_groups), WordIndex(other_groups)
     found = [_anywhere(_filled(s, other_groups), "en") for s in schemas("en")]
     weighted = [(s, _WEIGHTS.get(s.name, 3.0)) for s in found]
+    whole = families("en")
+    weighted += [(s, 34.0 / len(whole)) for s in whole]
     if wordnet is not None:
         from scripts.verifier.synth.wordnet import schemas_from  # noqa: PLC0415 -- only read where asked for
 
@@ -127,6 +134,7 @@ def english(wordnet: Path | None) -> PairMaker:
         good=GoodEdits(same, _SURFACE),
         traps=TrapEdits(same, other, words),
         overlap=word_overlap,
+        share_of_families=0.42,
     )
 
 

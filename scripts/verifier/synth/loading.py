@@ -72,6 +72,22 @@ class _Open:
         )
 
 
+def families(lang: str) -> list[Schema]:
+    """Questions written out whole: a family is a schema without slots, each of its questions a class."""
+    found: list[Schema] = []
+    name = ""
+    classes: dict[str, tuple[str, ...]] = {}
+    for line in [*(DATA / f"sets_{lang}.txt").read_text(encoding="utf-8").splitlines(), "## end"]:
+        if line.startswith("## "):
+            if classes:
+                found.append(Schema(name, (), classes, ((),), (name,)))
+            name, classes = line[3:], {}
+        elif line.strip() and not line.startswith("#"):
+            wordings = tuple(w.strip() for w in line.split("|"))
+            classes[wordings[0]] = wordings
+    return found
+
+
 def _near(text: str) -> set[frozenset[str]]:
     pairs: set[frozenset[str]] = set()
     for group in text.split(","):

@@ -39,6 +39,8 @@ class Meaning:
     values: tuple[tuple[str, Value], ...]
     modifiers: tuple[Value, ...] = ()
     person: tuple[str, str] | None = None
+    pin: int | None = None  # the only template that this meaning can be put in
+    patch: tuple[str, str] | None = None  # words of that template that are replaced
 
     def value(self, slot: str) -> Value:
         """The value of a slot."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from scripts.verifier.synth.good import GoodEdits
@@ -41,6 +41,7 @@ class PairMaker:
     good: GoodEdits
     traps: TrapEdits
     overlap: Callable[[str, str], int]
+    share_of_families: float = 0.0  # of the traps that questions written out whole can have
     _seen: Counter[tuple[int, bool]] = field(default_factory=Counter)
 
     def pairs(self, rng: random.Random, count: int) -> Iterator[Pair]:
@@ -79,6 +80,8 @@ class PairMaker:
             if trapped is None:
                 return None
             meaning, other = trapped
+            if other.pin is not None:
+                meaning = replace(meaning, pin=other.pin)
         style = self._style(meaning, rng)
         edits = [] if same else [kind]
         new = self._fitted(style, other)
@@ -96,8 +99,9 @@ class PairMaker:
 
     def _trapped(self, kind: str, rng: random.Random) -> tuple[Meaning, Meaning] | None:
         """A meaning that the trap can change, and the changed one."""
+        whole = rng.random() < self.share_of_families and kind in {"class", "sibling", "confusable"}
         for _ in range(60):
-            meaning = self._meaning(rng)
+            meaning = self._meaning(rng, whole=whole)
             other = self.traps.apply(kind, meaning, rng)
             if other is not None and _visible(meaning, other):
                 return meaning, other
@@ -114,22 +118,24 @@ class PairMaker:
             style.backwards, style.quantities, style.surface,
         )  # fmt: skip
 
-    def _meaning(self, rng: random.Random) -> Meaning:
-        schema = rng.choices([s for s, _ in self.schemas], [w for _, w in self.schemas])[0]
+    def _meaning(self, rng: random.Random, *, whole: bool = False) -> Meaning:
+        """A meaning; with `whole` one of the questions that are written out whole."""
+        schemas = [(s, w) for s, w in self.schemas if not (whole and s.slots)]
+        schema = rng.choices([s for s, _ in schemas], [w for _, w in schemas])[0]
         fill = rng.randrange(len(schema.fills))
         columns = dict(zip(schema.slots, schema.fills[fill], strict=True))
         modifiers = columns.pop("M", ())
         count = min(rng.choices((0, 1, 2), (35, 50, 15))[0], len(modifiers))
         values = tuple((slot, rng.choice(column)) for slot, column in columns.items())
         kinds = list(schema.classes)
-        weights = [_first_weight(len(kinds)) if i == 0 else 3 if i < 6 else 1 for i in range(len(kinds))]
+        weights = _class_weights(schema)
         return Meaning(
-            schema, rng.choices(kinds, weights)[0], fill, values, tuple(rng.sample(modifiers, count))
+            schema, rng.choices(kinds, weights)[0], fill, values, _compatible(rng.sample(modifiers, count))
         )
 
     def _style(self, meaning: Meaning, rng: random.Random) -> Style:
         count = len(meaning.schema.classes[meaning.kind])
-        style = Style(template=rng.randrange(count))
+        style = Style(template=rng.randrange(count) if meaning.pin is None else meaning.pin)
         if rng.random() < 0.25:
             style = Style(template=style.template, surface=(("nopunct", 0), ("lower", 0)))
         for _ in range(rng.choices((0, 1, 2), (60, 30, 10))[0]):
@@ -154,9 +160,12 @@ def _visible(meaning: Meaning, other: Meaning) -> bool:
     return all(m.shows(slot) for m in (meaning, other) for slot in slots)
 
 
-def _first_weight(count: int) -> int:
-    """The first class is the question that people ask most; it gets a fair share in large schemas too."""
-    return 14 if count > 15 else 5
+def _class_weights(schema: Schema) -> list[int]:
+    """The first classes of a schema with slots are what people ask most; families know no such order."""
+    count = len(schema.classes)
+    if not schema.slots:
+        return [1] * count
+    return [(14 if count > 15 else 5) if i == 0 else 3 if i < 6 else 1 for i in range(count)]
 
 
 def _plain(text: str) -> str:

@@ -26,6 +26,8 @@ class EnglishRenderer:
     def text(self, meaning: Meaning, style: Style) -> str:
         """The question."""
         template = meaning.schema.classes[meaning.kind][style.template]
+        if meaning.patch:
+            template = put(template, *meaning.patch)
         if style.mirrored:
             template = mirror(template, meaning.schema.symmetric)
         for slot, old, new in style.words:
@@ -33,7 +35,9 @@ class EnglishRenderer:
                 template = put(template, old, new)
         behind, lead = self._modifiers(meaning, style, template)
         parts = {slot: self._slot(slot, value, style) for slot, value in meaning.values}
-        core = _SLOT.sub(lambda m: behind if m.group(1) == "M" else _form(parts[m.group(1)], m), plain(template))
+        core = _SLOT.sub(
+            lambda m: behind if m.group(1) == "M" else _form(parts[m.group(1)], m), plain(template)
+        )
         core = self._person(core, meaning)
         text = self._with_lead(core, lead, keyword=template[:1].islower() or "?" not in template)
         return self._surface.apply(capital_text(with_articles(text), template), style.surface)

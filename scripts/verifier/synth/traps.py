@@ -72,12 +72,16 @@ class TrapEdits:
         return not any(self._same.related(kind, a, b) for a in first for b in second)
 
     def _sibling(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
+        if not meaning.values:
+            return self._class(meaning, rng)
         slot, old = rng.choice(meaning.values)
         taken = [v for _, v in meaning.values]
         fit = [v for v in meaning.choices(slot) if v not in taken and self._differs(slot, old, v)]
         return _with(meaning, slot, rng.choice(fit)) if fit else None
 
     def _confusable(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
+        if not meaning.values:
+            return self._patched(meaning, rng)
         options: list[tuple[str, Value, str]] = []
         for slot, value in meaning.values:
             kind = "verb" if slot == "V" else "noun"
@@ -93,6 +97,16 @@ class TrapEdits:
             return None
         slot, old, new = rng.choice(options)
         return _exchange(meaning, slot, old, (new,))
+
+    def _patched(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
+        """A question written out whole with one word replaced."""
+        templates = meaning.schema.classes[meaning.kind]
+        at = rng.randrange(len(templates)) if meaning.pin is None else meaning.pin
+        found = [c for c in self._other.changes("noun", templates[at]) if self._differs("N", (c.old,), (c.new,))]
+        if not found:
+            return None
+        change = rng.choice(found)
+        return replace(meaning, pin=at, patch=(change.old, change.new))
 
     def _add(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
         if not meaning.schema.has_modifiers or len(meaning.modifiers) > 1:
@@ -166,7 +180,9 @@ class TrapEdits:
         return self._begin(meaning, rng, self._words.restrictions, "ONT")
 
     @staticmethod
-    def _begin(meaning: Meaning, rng: random.Random, table: list[tuple[str, str]], slots: str) -> Meaning | None:
+    def _begin(
+        meaning: Meaning, rng: random.Random, table: list[tuple[str, str]], slots: str
+    ) -> Meaning | None:
         """A value with another beginning: another owner, or a narrower kind."""
         fit = [(s, v, o, n) for s, v in meaning.values if s in slots for o, n in table if v[0].startswith(o)]
         if not fit:
