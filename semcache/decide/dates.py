@@ -87,13 +87,7 @@ def entries() -> Iterator[tuple[str, Mark]]:
         name, *_ = line.split()
         for word in line.split():
             yield word, Mark(FAMILY, _DAY, name)
-    for prefix, which in (("上", "last week"), ("下", "next week"), ("这", "now"), ("本", "now")):
-        for stem, number in product(("周", "星期", "礼拜", "个星期"), range(7)):
-            yield (
-                f"{prefix}{stem}{'一二三四五六日'[number]}",
-                Mark(FAMILY, _DAY, _WEEKDAYS[number].split()[0]),
-            )
-            yield f"{prefix}{stem}{'一二三四五六日'[number]}", Mark(FAMILY, _TIME, which)
+    yield from _weekdays_of_weeks()
     for number, line in enumerate(_MONTHS, 1):
         for word in line.split():
             yield word, Mark(FAMILY, _MONTH, str(number))
@@ -103,6 +97,17 @@ def entries() -> Iterator[tuple[str, Mark]]:
     for name, phrases in (*_TIMES.items(), *_NOON.items()):
         for phrase in phrases.split("|"):
             yield phrase, Mark(FAMILY, "clock" if name in _NOON else _TIME, name)
+
+
+def _weekdays_of_weeks() -> Iterator[tuple[str, Mark]]:
+    """Yield `下周一` and its like: a day and which week."""
+    for prefix, which in (("上", "last week"), ("下", "next week"), ("这", "now"), ("本", "now")):
+        for stem, number in product(("周", "星期", "礼拜", "个星期"), range(7)):
+            yield (
+                f"{prefix}{stem}{'一二三四五六日'[number]}",
+                Mark(FAMILY, _DAY, _WEEKDAYS[number].split()[0]),
+            )
+            yield f"{prefix}{stem}{'一二三四五六日'[number]}", Mark(FAMILY, _TIME, which)
 
 
 def of(

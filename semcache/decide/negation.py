@@ -214,3 +214,8 @@ def _is_final(words: Sequence[str], tokens: Sequence[Token], end: int) -> bool:
     while end < len(words) and words[end] in _FINAL:
         end += 1
     return end == len(words) or tokens[end].first
+
+
+def denies(item: Found) -> bool:
+    """True for a mark that denies something by itself."""
+    return item.mark.name in (_NEG, _BOTH)

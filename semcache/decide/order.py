@@ -186,9 +186,7 @@ def conflict(one: Order, other: Order) -> bool:
         return True
     if sorted(one.content) != sorted(other.content):
         return False
-    if one.person and other.person and one.person != other.person and one.passive == other.passive:
-        return True
-    if one.agent != other.agent and (one.agent or other.agent) and "subject" in (one.person, other.person):
+    if _acts_differ(one, other):
         return True
     if one.symmetric or other.symmetric:
         return False
@@ -204,6 +202,13 @@ def conflict(one: Order, other: Order) -> bool:
     around = _around(one.content) & _around(other.content, backwards=True)
     # What hangs on a preposition may move with it: `by area, the smallest` and `the smallest by area`.
     return one.passive == other.passive and any(fixed.isdisjoint(words) for words in around)
+
+
+def _acts_differ(one: Order, other: Order) -> bool:
+    """True when the asker does in one text what is done to him, or what somebody of his does, in the other."""
+    if one.person and other.person and one.person != other.person and one.passive == other.passive:
+        return True
+    return one.agent != other.agent and "subject" in (one.person, other.person)
 
 
 def _around(content: Sequence[str], *, backwards: bool = False) -> set[tuple[str, str, str]]:

@@ -185,6 +185,52 @@ def without(text: Text, places: frozenset[int]) -> Text:
     return Text(head, tuple(kept), words, "".join(words), text.tail)
 
 
+def places(text: str) -> list[tuple[int, int]]:
+    """Give where each token of `read(text)` stands in the text as it was given: characters [start, end).
+
+    The parts of an opened contraction stand at one place. What folding moved about in a way that
+    cannot be followed leaves the list empty.
+    """
+    read_part = text[:_MAX_CHARACTERS]
+    folded = fold(read_part)
+    origin = _origins(read_part, folded)
+    found: list[tuple[int, int]] = []
+    if not origin:
+        return found
+    for match, parts in _matches(folded):
+        if len(found) >= MAX_TOKENS:
+            break
+        found += [(origin[match.start()], origin[match.end() - 1] + 1)] * len(parts)
+    return found
+
+
+def origin_of(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Give where characters [start, end) of the folded text stand in the text as it was given."""
+    read_part = text[:_MAX_CHARACTERS]
+    origin = _origins(read_part, fold(read_part))
+    if not origin or not 0 <= start < end <= len(origin):
+        return None
+    return origin[start], origin[end - 1] + 1
+
+
+def _origins(text: str, folded: str) -> list[int]:
+    """Give for each character of the folded text the place it came from; nothing where that cannot be told."""
+    if len(folded) == len(text):
+        return list(range(len(text)))
+    origin: list[int] = []
+    pieces: list[str] = []
+    start = 0
+    while start < len(text):
+        end = start + 1
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        piece = fold(text[start:end])
+        pieces.append(piece)
+        origin += [start] * len(piece)
+        start = end
+    return origin if "".join(pieces) == folded else []
+
+
 def is_han(word: str) -> bool:
     """True for a one-character token of Han or kana."""
     return len(word) == 1 and "\u3005" <= word <= "\ufaff"
