@@ -1,6 +1,7 @@
 """Simulations of the risk bound: is the budget kept, what does that cost, and how do other rules fare.
 
     .venv/bin/python scripts/bench/risk.py [--runs 1000] [--only NAME ...] [--quick] [--json FILE]
+    .venv/bin/python scripts/bench/risk.py --publish FILE
 
 Worlds of would-be hits with known risks (stationary, drifting, attacked, judged with errors, badly calibrated, with
 a wrong prior) are served by the product's own code from sampled labels, run by run, and beside it by
@@ -18,7 +19,10 @@ from pathlib import Path
 
 from rich.table import Table
 from rig.report import circumstances, console, headline, save
+from rig.serving import ROOT
 from risk_rig.choosers import ByClopperPearson, ByRate, Chooser, Ours, PerRequest
+from risk_rig.orders import compared
+from risk_rig.page import publish
 from risk_rig.running import run
 from risk_rig.sequences import coverage, delay, silence
 from risk_rig.summary import Figures, summary
@@ -80,10 +84,11 @@ def plain(title: str, rows: dict[str, dict[str, float]]) -> Table:
     return shown
 
 
-def alone(runs: int, labels: int) -> dict[str, dict[str, dict[str, float]]]:
+def alone(runs: int, labels: int, steps: int) -> dict[str, dict[str, dict[str, float]]]:
     """Measure the sequential tests by themselves."""
     few = max(1, runs // 4)
     return {
+        "orders": compared(worlds(steps), max(1, runs // 40), 34),
         "coverage": {f"rate {rate:.1%}": coverage(rate, runs, labels, 31) for rate in (0.002, 0.01, 0.05)},
         "delay": {
             f"budget {budget:.1%}, {factor} x": delay(budget, factor, 100.0, few, 32)
@@ -105,39 +110,40 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="worlds whose name contains any of these")
     parser.add_argument("--quick", action="store_true", help="ten short runs of each")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--publish", type=Path, metavar="FILE", help="write saved figures into docs/risk.md")
     chosen = parser.parse_args()
+    if chosen.publish:
+        publish(chosen.publish, ROOT / "docs" / "risk.md")
+        return
     runs, steps, labels = (10, 20, 500) if chosen.quick else (chosen.runs, chosen.steps, 5000)
     screen, facts = console(), circumstances()
     screen.print(headline(facts))
     began = time.process_time()
-    tests = {} if chosen.only else alone(runs, labels)
+    tests = {} if chosen.only else alone(runs, labels, steps)
     for name, rows in tests.items():
         screen.print(plain(name, rows))
     found: dict[str, dict[str, Figures]] = {}
     for number, world in enumerate(worlds(steps)):
-        if not chosen.only or any(part in world.name for part in chosen.only):
-            window = int(50 / world.rules.budget)
-            found[world.name] = {
-                name: summary(world, run(world, rule, runs, 40 + number), window)
-                for name, rule in choosers(world, runs).items()
-            }
-            screen.print(lay_out(world.name, found[world.name], COLUMNS))
-    for name, rules in found.items():
+        if chosen.only and not any(part in world.name for part in chosen.only):
+            continue
+        rules = served(world, runs, 40 + number)
+        found[world.name] = rules
+        screen.print(lay_out(world.name, rules, COLUMNS))
         if "days_over" in rules["this bound"]:
-            screen.print(lay_out(f"{name}: after the change", rules, CHANGE))
-    seconds = time.process_time() - began
-    screen.print(f"{seconds:.0f} s of processor time")
-    save(
-        chosen.json,
-        {
-            "circumstances": facts,
-            "runs": runs,
-            "steps": steps,
-            "cpu_seconds": seconds,
-            "tests": tests,
-            "worlds": found,
-        },
-    )
+            screen.print(lay_out(f"{world.name}: after the change", rules, CHANGE))
+        # After every world: a long run that is cut short has not been for nothing.
+        figures = {"runs": runs, "steps": steps, "cpu_seconds": time.process_time() - began}
+        save(chosen.json, {"circumstances": facts, **figures, "tests": tests, "worlds": found})
+    screen.print(f"{time.process_time() - began:.0f} s of processor time")
+
+
+def served(world: World, runs: int, seed: int) -> dict[str, Figures]:
+    """Let every rule serve a world."""
+    window = int(50 / world.rules.budget)
+    return {
+        name: summary(world, run(world, rule, runs, seed), window)
+        for name, rule in choosers(world, runs).items()
+    }
 
 
 if __name__ == "__main__":

@@ -153,7 +153,8 @@ def _broken(window: Floats, rules: RiskRules, found: Alarms, proven: Start | Non
 
 
 @lru_cache(maxsize=256)
-def _needed(rules: RiskRules) -> float:
+def needed(rules: RiskRules) -> float:
+    """Give how many labels, all of them right, prove a cut from nothing."""
     return labels_needed(
         bets_below(rules.budget, rules.noise),
         1.0 - level(rules.confidence, starts(rules.budget)[0].share),
@@ -169,7 +170,7 @@ def _best(counts: Counts, rules: RiskRules) -> Start:
 
 def _refuted(counts: Counts, rules: RiskRules) -> bool:
     """True when every cut with enough labels to be proven looks worse than the budget, and one has them."""
-    told = counts.n >= _needed(rules)
+    told = counts.n >= needed(rules)
     return bool(told.any()) and bool((estimates(counts, rules.noise)[told] > rules.budget).all())
 
 
@@ -200,6 +201,6 @@ def _told(state: State, cut: Start | None, at: Start, counts: Counts, rules: Ris
         float(estimates(counts, rules.noise)[at.bin]),
         n,
         wrong + human,
-        _needed(rules),
+        needed(rules),
         state is State.THIN and cut is not None,
     )
