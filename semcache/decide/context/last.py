@@ -177,6 +177,7 @@ def _opening() -> re.Pattern[str]:
     )
 
 
+@lru_cache(maxsize=256)
 def meant(text: str) -> Last:
     """Read the last user text; courtesies beside a question are left out."""
     kept = [part for part in sentences(text) if not is_courtesy(part, user=True)]

@@ -20,7 +20,7 @@ def _marker() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _comma() -> re.Pattern[str]:
-    return re.compile(r"\s*(?:,\s*(?:and|or)\s+|,|;|、|\s+(?:and|or)\s+|或者|以及|还是|和|或)\s*")
+    return re.compile(r"[,;、]|(?<=\s)(?:and|or)(?=\s)|或者|以及|还是|和|或")
 
 
 def item(heard: Sequence[str], place: int) -> str:
@@ -41,6 +41,7 @@ def items(text: str) -> tuple[str, ...]:
         ends = [mark.start() for mark in marks[1:]] + [len(folded)]
         return tuple(folded[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True))
     runs = [
-        tuple(part for part in _comma().split(line) if part) for line in re.split(r"[.!?。！？:：\n]", folded)
+        tuple(bare for part in _comma().split(line) if (bare := part.strip()))
+        for line in re.split(r"[.!?。！？:：\n]", folded)
     ]
     return max(runs, key=len, default=())

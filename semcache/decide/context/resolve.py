@@ -22,9 +22,9 @@ from semcache.decide.context.reach import reaches
 from semcache.decide.context.record import Record
 from semcache.decide.context.smalltalk import is_social, topics
 from semcache.decide.context.turns import Turn, last_text, plain
-from semcache.decide.context.words import is_function, units
+from semcache.decide.context.words import is_function, units, words_of
 from semcache.decide.language import detect
-from semcache.decide.text import is_han
+from semcache.decide.text import MAX_TOKENS, is_han
 from semcache.decide.text import read as tokens_of
 
 Kind = Literal["standalone", "bound", "opaque"]
@@ -38,6 +38,7 @@ _CODE = ("```", "\t", "{", "}", "=>", "==", "</", "();", "$(")
 _OWN = ("", "latin", "en", "zh")
 _MATTERS_FIRST = frozenset(("leisure", "family", "pets", "food", "feast", "work"))
 _OWN_WISH = 2
+_SEVERAL = 2
 _MANY_WORDS = 6
 _KNOWN_SHARE = 0.3
 
@@ -137,7 +138,10 @@ def _pieces(sentence: str) -> Iterator[str]:
     """Yield a sentence without the courtesies and asides that lead into it or out of it."""
     if is_courtesy(sentence, user=True):
         return
-    pieces = [piece for piece in _commas().split(sentence) if piece]
+    pieces = [bare for piece in _commas().split(sentence) if (bare := _joint().sub("", piece.strip()))]
+    if len(pieces) < _SEVERAL:
+        yield sentence
+        return
     start, end = 0, len(pieces)
     while start < end - 1 and is_courtesy(pieces[start], user=True) and not last.answer(pieces[start]):
         start += 1
@@ -146,28 +150,34 @@ def _pieces(sentence: str) -> Iterator[str]:
     kept = pieces[start:end]
     asides = [piece for piece in kept if len(kept) > 1 and topics(piece)]
     yield from asides
-    yield ", ".join(piece for piece in kept if piece not in asides)
+    rest = ", ".join(piece for piece in kept if piece not in asides)
+    if rest:
+        yield sentence if rest == ", ".join(pieces) else rest
 
 
 @lru_cache(maxsize=1)
 def _commas() -> re.Pattern[str]:
-    return re.compile(
-        r"\s*(?:,|;|\.\.\.|…|\s[-–—]+\s|—|\()\s*(?:(?:but|so|and|anyway|anyways)\b,?\s*)?|\s+but\s+|\)\s*"
-    )
+    # No quantified blank in front of a choice: that would be quadratic in a run of blanks.
+    return re.compile(r"[,;…—()]|\.\.\.|(?<=\s)[-–]+(?=\s)|(?<=\s)but(?=\s)")
+
+
+@lru_cache(maxsize=1)
+def _joint() -> re.Pattern[str]:
+    return re.compile(r"^(?:but|so|and|anyways?)\b[\s,]*", re.IGNORECASE)
 
 
 def _unreadable(turn: Turn) -> bool:
     """True for code, and for text in a language whose small words are not known here."""
     if any(mark in turn.text for mark in _CODE):
         return True
-    seen = tokens_of(turn.text)
-    if seen.tail:
+    words = words_of(turn.text)
+    if len(words) >= MAX_TOKENS:
         return True
-    words = [word for word in seen.words if word[0].isalpha() and not is_han(word)]
-    known = sum(1 for word in words if is_function(word))
-    if detect(seen) not in _OWN and known < _KNOWN_SHARE * len(seen.words):
+    latin = [word for word in words if word[0].isalpha() and not is_han(word)]
+    known = sum(1 for word in latin if is_function(word))
+    if known < _KNOWN_SHARE * len(words) and detect(tokens_of(turn.text)) not in _OWN:
         return True
-    return turn.user and len(words) >= _MANY_WORDS and known == 0
+    return turn.user and len(latin) >= _MANY_WORDS and known == 0
 
 
 def _resolved(record: Record) -> str:

@@ -185,7 +185,27 @@ def test_huge_chats_are_opaque_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "filler", [", ", ". ", "a,", "no ", "1. ", "是,", "(", "my my ", "the the text ", "x - ", "not it but "]
+    "filler",
+    [
+        ", ",
+        ". ",
+        "a,",
+        "no ",
+        "1. ",
+        "是,",
+        "(",
+        "my my ",
+        "the the text ",
+        "x - ",
+        "not it but ",
+        " ",
+        "\t",
+        "\n",
+        "a  ",
+        " -",
+        "I have ",
+        "my a a a ",
+    ],
 )
 def test_time_is_bounded_whatever_is_repeated(filler: str) -> None:
     chat = turns(
