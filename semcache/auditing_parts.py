@@ -6,9 +6,10 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 
-from semcache.auditing.auditor import Auditing, AuditLimits, Spawn, Told
+from semcache.auditing.auditor import Auditing, AuditLimits, Spawn
 from semcache.auditing.books import Books
 from semcache.auditing.purse import Purse
+from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Similar
 from semcache.core import CachePolicy
 from semcache.cost.prices import micro_usd

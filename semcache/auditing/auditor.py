@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from semcache.auditing.asking import Failed, ask_again, text_of
 from semcache.auditing.books import Books
+from semcache.auditing.hits import bin_of_hit
 from semcache.auditing.purse import Purse
+from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Verdict
 from semcache.core import CachePolicy, Completion, Hit, TenantId
 from semcache.decide.risk.grid import bin_of, bucket_of
@@ -27,28 +29,11 @@ from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Sou
 from semcache.journey import Step
 from semcache.ports import Clock
 
+Keep = Callable[[Completion], Awaitable[bool]]
+"""Takes a whole answer; True when it was stored."""
 WITNESS = 0.7
 """Temperature of a second answer that confirms: the same facts are wanted, in other words."""
 Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
-
-
-class Told(Protocol):
-    """Hears of audits, for the metrics."""
-
-    def audited(self, tenant: str, domain: str, verdict: str) -> None:
-        """An audit ended: `right`, `wrong`, `undecided`, `failed`."""
-
-    def labelled(self, source: str, verdict: str) -> None:
-        """A label was counted."""
-
-    def dropped(self, reason: str) -> None:
-        """An audit was due and not made."""
-
-    def spent(self, tenant: str, micro_usd: int) -> None:
-        """Money was spent."""
-
-    def estimated(self, tenant: str, domain: str, share: float) -> None:
-        """So many of the labelled hits of a domain are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +124,7 @@ class Auditing:
             domain=policy.domain,
             principal=step.asked.caller.principal,
             exact=hit.exact,
-            bin=_bin(hit),
+            bin=bin_of_hit(hit),
             at=self._clock.now(),
             score=hit.score,
             similarity=hit.similarity,
@@ -153,6 +138,16 @@ class Auditing:
         self._note(step.policy, hit, "shadow-exact" if hit.exact else "shadow-semantic")
         if not step.asked.directives.no_store and self._is_due(step, hit):
             self._start(_Job(step, hit, request_id, fresh))
+
+    def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:
+        """Give what does with a whole answer what `keep` does, and then holds it against a hit that was not served."""
+
+        async def kept(completion: Completion) -> bool:
+            stored = await keep(completion)
+            self.on_shadow(step, hit, completion, request_id)
+            return stored
+
+        return kept
 
     async def run(self) -> None:
         """Write counts down every few seconds, for as long as the worker lives."""
@@ -255,7 +250,7 @@ class Auditing:
             domain=policy.domain,
             source=job.source,
             finding=verdict.finding,
-            bin=_bin(hit),
+            bin=bin_of_hit(hit),
             bucket=bucket_of(now),
             at=now,
             entry=hit.entry.id,
@@ -282,7 +277,3 @@ class Auditing:
         labels = sum(cell.n for cell in drawn)
         if labels > 0:
             self._told.estimated(tenant, domain, sum(cell.wrong for cell in drawn) / labels)
-
-
-def _bin(hit: Hit) -> int | None:
-    return None if hit.exact or hit.score is None else bin_of(hit.score)

@@ -211,6 +211,21 @@ async def test_an_answer_that_was_given_anyway_costs_no_call() -> None:
     assert scene.told.labels == {"shadow-right": 1}
 
 
+@pytest.mark.parametrize("stored", [True, False])
+async def test_an_answer_is_kept_first_and_then_compared(stored: bool) -> None:
+    scene, kept = Scene(), []
+
+    async def keep(completion: Any) -> bool:
+        kept.append((completion, scene.told.labels.total()))
+        return stored
+
+    fresh = answered("It is 7 km.")
+    assert await scene.auditing.watching(scene.step(), scene.hit(), "r1", keep)(fresh) is stored
+    await scene.settled()
+    assert kept == [(fresh, 0)]
+    assert scene.told.labels == {"shadow-right": 1}
+
+
 async def test_a_caller_s_own_key_is_not_billed_to_confirm_a_shadow() -> None:
     scene = Scene()
     step = scene.step(caller=Caller(ACME, principal="p", authorization="Bearer theirs"))

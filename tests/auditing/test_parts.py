@@ -15,9 +15,10 @@ import pytest
 from semcache.auditing.asking import Failed, ask, text_of, unstreamed
 from semcache.auditing.auditor import Auditing
 from semcache.auditing.books import Books
+from semcache.auditing.hits import would_be
 from semcache.auditing.judge import verdict_of
 from semcache.auditing_parts import auditing_of, similar_by
-from semcache.core import Completion, EntryId, TenantId
+from semcache.core import Bypass, Completion, Draft, EntryId, Hit, Miss, TenantId
 from semcache.errors import EncoderError, UpstreamError
 from semcache.evidence_port import ServedHit, Spending
 from semcache.journey import Backend
@@ -135,6 +136,21 @@ async def test_books_are_bounded_and_keep_what_could_not_be_written() -> None:
     for n in range(11_000):
         books.count(TenantId(f"t{n}"), "chat", "exact")
     assert len(books.places()) == 10_000
+
+
+def test_what_would_have_been_a_hit() -> None:
+    hit = Scene().hit()
+    assert would_be(hit) is hit
+    kept_back = Draft(hit.entry, 0.95, ("risk",), 0.97)
+    assert would_be(kept_back) == Hit(hit.entry, exact=False, similarity=0.95, score=0.97, shadow=True)
+    for other in (
+        Draft(hit.entry, 0.95, ("numbers",), 0.97),
+        Draft(hit.entry, 0.95),
+        Draft(hit.entry, 0.95, ("risk", "numbers"), 0.97),
+        Miss("empty"),
+        Bypass("off"),
+    ):
+        assert would_be(other) is None
 
 
 @pytest.fixture
