@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -88,7 +89,7 @@ def with_value(arguments: Sequence[str]) -> list[str]:
 
 def pair_table(records: Iterable[Record], *, categories: bool) -> list[Table]:
     """Lay pairs out: shares with intervals, then what the gate objected to."""
-    shown = [record for record in records if categories or not record["category"]]
+    shown = [record for record in _named(records) if categories or not record["category"]]
     shares = Table(box=None, pad_edge=False, header_style="bold")
     for name in (
         "file",
@@ -151,7 +152,7 @@ def stream_table(records: Iterable[Record]) -> Table:
     )
     for name in columns:
         table.add_column(name, justify="left" if name in ("file", "judge") else "right")
-    for record in records:
+    for record in _named(records):
         table.add_row(
             escape(record["file"]),
             record["judge"],
@@ -164,6 +165,15 @@ def stream_table(records: Iterable[Record]) -> Table:
             *_times(record),
         )
     return table
+
+
+def _named(records: Iterable[Record]) -> list[Record]:
+    """Name files without their folders, where that is enough to tell them apart."""
+    known = list(records)
+    files = {record["file"] for record in known}
+    if len({Path(file).name for file in files}) < len(files):
+        return known
+    return [{**record, "file": Path(record["file"]).name} for record in known]
 
 
 def tell_bound(text: str) -> None:

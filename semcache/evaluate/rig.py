@@ -11,8 +11,8 @@ import asyncio
 import itertools
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -116,10 +116,12 @@ class Rig:
 
     Args:
         parts: what the pipelines are built from.
+        defects: what went wrong beside the questions; nothing may be counted any more once there is any.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, defects: Sequence[str] = ()) -> None:
         self.parts = parts
+        self._defects = defects
         self._policies = parts.snapshot.tenant(parts.tenant)
         self._pipelines: dict[tuple[str, Variation], Pipeline] = {}
 
@@ -155,7 +157,7 @@ class Rig:
         if isinstance(answer, Forwarded):
             async with answer.ticket as ticket:
                 await ticket.completion()
-        _check(answer.trace)
+        self._check(answer.trace)
         return timed
 
     async def explain(self, pipeline: Pipeline, asked: Asked) -> Timed:
@@ -167,7 +169,7 @@ class Rig:
         began, cpu = time.perf_counter(), time.process_time()
         trace = await pipeline.explain(asked)
         timed = Timed(trace, time.perf_counter() - began, time.process_time() - cpu)
-        _check(trace)
+        self._check(trace)
         return timed
 
     async def embed(self, text: str | None) -> Embedding | None:
@@ -207,12 +209,20 @@ class Rig:
         """Forget all vectors; what follows uses other namespaces."""
         await self.parts.index.clear()
 
+    def _check(self, trace: Trace) -> None:
+        """Refuse to count a failure as a miss.
 
-def _check(trace: Trace) -> None:
-    if trace.faults:
-        raise SemcacheError(
-            f"the cache itself failed ({', '.join(trace.faults)}), so nothing was measured; try again on a calmer machine"
-        )
+        Raises:
+            SemcacheError: a part failed (then it may go well on a calmer machine), or has a defect.
+        """
+        if self._defects:
+            raise SemcacheError(f"a defect, so nothing was measured: {self._defects[0]}")
+        if trace.faults:
+            failed = ", ".join(trace.faults)
+            message = (
+                f"the cache itself failed ({failed}), so nothing was measured; try again on a calmer machine"
+            )
+            raise SemcacheError(message)
 
 
 @asynccontextmanager
@@ -262,6 +272,8 @@ async def assembled(
         tasks = await stack.enter_async_context(Tasks())
         classifiers = Classifiers(encoder, tasks.spawn, awake)
         await _prepare(classifiers, snapshot)
+        defects: list[str] = []
+        stack.enter_context(_collecting(defects))
         numbers = itertools.count(1)
         yield Rig(
             Parts(
@@ -275,8 +287,26 @@ async def assembled(
                 new_id=lambda: EntryId(f"{next(numbers):016x}"),
                 verifier=verifier,
                 clock=clock,
-            )
+            ),
+            defects,
         )
+
+
+@contextmanager
+def _collecting(defects: list[str]) -> Iterator[None]:
+    """Hear of exceptions that a flight kept from its readers: they cost an answer its place in the cache."""
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+
+    def heard(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        # By its kind alone: the words of an exception may be a question's.
+        defects.append(f"{context.get('message')}: {type(context.get('exception')).__name__}")
+
+    loop.set_exception_handler(heard)
+    try:
+        yield
+    finally:
+        loop.set_exception_handler(before)
 
 
 async def _prepare(classifiers: Classifiers, snapshot: PolicySnapshot) -> None:

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semcache.cli.commands import app
-from semcache.cli.eval_screen import with_value
+from semcache.cli.eval_screen import stream_table, with_value
 from semcache.errors import SemcacheError
 from tests.e2e.running import models_folder
 
@@ -131,11 +131,20 @@ def test_json_alone_means_stdout(given: list[str], meant: list[str]) -> None:
     assert with_value(given) == meant
 
 
+def test_tables_name_files_as_shortly_as_they_can_be_told_apart() -> None:
+    def names(*files: str) -> list[str]:
+        records = [{"file": f, "judge": "x", "n": 1, "hits": 0, "wrong": 0} for f in files]
+        return list(stream_table(records).columns[0].cells)
+
+    assert names("one/a.jsonl", "two/b.jsonl", "two/b.jsonl") == ["a.jsonl", "b.jsonl", "b.jsonl"]
+    assert names("one/a.jsonl", "two/a.jsonl") == ["one/a.jsonl", "two/a.jsonl"]
+
+
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "semcache", "eval", *arguments, "--data", str(models_folder().parent)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=170, check=False
     )
 
 

@@ -130,6 +130,19 @@ async def test_a_failing_part_ends_the_measurement_instead_of_counting_as_misses
             await judged(made, pair("How do I open the gate?", "How can I open the gate?"))
 
 
+async def test_a_defect_in_storing_ends_the_measurement_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig(tmp_path, COSINES) as made:
+
+        def broken(_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(made.parts.store, "put", broken)
+        with pytest.raises(SemcacheError, match=r"a defect, so nothing was measured: .*ZeroDivisionError"):
+            await judged(made, pair("How do I open the gate?", "How can I open the gate?"))
+
+
 async def test_progress_is_told_for_every_pair(tmp_path: Path) -> None:
     told: list[None] = []
     async with rig(tmp_path, COSINES) as made:
