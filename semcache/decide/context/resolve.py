@@ -20,6 +20,7 @@ from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import asks, sentences
 from semcache.decide.context.reach import reaches
 from semcache.decide.context.record import Record
+from semcache.decide.context.replies import answer
 from semcache.decide.context.smalltalk import is_social, topics
 from semcache.decide.context.turns import Turn, last_text, plain
 from semcache.decide.context.words import is_function, units, words_of
@@ -127,7 +128,7 @@ def _told(history: Sequence[Turn]) -> Iterator[str]:
         if not turn.user:
             continue
         for i, part in enumerate(sentences(turn.text)):
-            sign = last.answer(part) if i == 0 and before is not None and not before.user else ""
+            sign = answer(part) if i == 0 and before is not None and not before.user else ""
             if sign and before is not None:
                 questions = [heard for heard in sentences(before.text) if asks(heard)]
                 yield from (f"{'No' if sign == '-' else 'Yes'}: {heard}" for heard in questions[-1:])
@@ -143,7 +144,7 @@ def _pieces(sentence: str) -> Iterator[str]:
         yield sentence
         return
     start, end = 0, len(pieces)
-    while start < end - 1 and is_courtesy(pieces[start], user=True) and not last.answer(pieces[start]):
+    while start < end - 1 and is_courtesy(pieces[start], user=True) and not answer(pieces[start]):
         start += 1
     while end - 1 > start and is_courtesy(pieces[end - 1], user=True):
         end -= 1
