@@ -13,7 +13,7 @@ import pytest
 from semcache.decide.risk.grid import BINS
 
 BENCH = Path(__file__).parents[3] / "scripts" / "bench"
-RUNS, STEPS = 30, 24
+RUNS, STEPS = 16, 20
 
 
 @pytest.fixture(scope="module")
