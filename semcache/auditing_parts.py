@@ -11,7 +11,7 @@ from semcache.auditing.books import Books
 from semcache.auditing.purse import Purse
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Similar
-from semcache.core import CachePolicy
+from semcache.core import CachePolicy, Embedding
 from semcache.cost.prices import micro_usd
 from semcache.errors import EncoderError
 from semcache.journey import Backend
@@ -19,6 +19,8 @@ from semcache.ports import Clock, Encoder
 from semcache.store.evidence_hits import EvidenceShelves
 
 _WORD = 8
+_BEGINNING = 500
+"""Characters of an answer that is too long for the encoder."""
 
 
 def auditing_of(
@@ -66,13 +68,25 @@ def auditing_of(
 
 
 def similar_by(encoder: Encoder) -> Similar:
-    """Give what tells how alike two answers are, on the encoder's reference scale."""
+    """Give what tells how alike two answers are, on the encoder's reference scale.
+
+    Of answers that are too long for the encoder it compares the beginnings: likeness is a hint about
+    wording here, and decides nothing.
+    """
+
+    async def encoded(text: str) -> Embedding:
+        try:
+            return await encoder.encode(text)
+        except EncoderError as error:
+            if error.kind != "too_long":
+                raise
+            return await encoder.encode(text[:_BEGINNING])
 
     async def similar(one: str, other: str) -> float | None:
         try:
-            left, right = await encoder.encode(one), await encoder.encode(other)
+            left, right = await encoded(one), await encoded(other)
         except EncoderError:
-            return None  # too long, or too busy with requests
+            return None  # no text for it, or too busy with requests
         if left.encoder != right.encoder:
             return None
         return encoder.to_reference(left.encoder, float(left.vector @ right.vector))

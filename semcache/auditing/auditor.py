@@ -19,6 +19,7 @@ from typing import Any
 from semcache.auditing.asking import Failed, ask_again, text_of
 from semcache.auditing.books import Books
 from semcache.auditing.hits import bin_of_hit
+from semcache.auditing.pause import Pause
 from semcache.auditing.purse import Purse
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Verdict
@@ -111,6 +112,7 @@ class Auditing:
         self._limits = limits
         self._slots = asyncio.Semaphore(limits.at_once)
         self._waiting: Counter[TenantId] = Counter()
+        self._pause = Pause()
 
     def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
         """Take note of a hit that was served, and perhaps check it. Never waits."""
@@ -215,11 +217,16 @@ class Auditing:
     async def _asked(self, job: _Job, temperature: float | None = None) -> Completion | Failed | None:
         """Ask the backend again and pay for it; None when it may not be asked."""
         step, usage = job.step, job.hit.entry.completion.usage
+        name = step.backend.generator.name
+        if self._pause.holds(name, self._clock.monotonic()):
+            self._drop(job, "pause")
+            return None
         taken = await self._purse.take(step.policy, step.asked.request.model, usage, self._clock.now())
         if isinstance(taken, str):
             self._drop(job, taken)
             return None
         answer = await ask_again(step, self._limits.deadline, temperature)
+        self._pause.note(name, self._clock.monotonic(), failed=isinstance(answer, Failed))
         used = answer.usage if isinstance(answer, Completion) else None
         self._paid(step.policy, await self._purse.settle(taken, used))
         return answer

@@ -99,10 +99,14 @@ class Heard:
         self.estimates.append(share)
 
 
+SNAPSHOT = load_default()
+
+
 class Now:
     """The time, held still."""
 
-    at = time.time()
+    def __init__(self) -> None:
+        self.at = time.time()
 
     def now(self) -> float:
         return self.at
@@ -176,7 +180,7 @@ class Scene:
         request = parse_chat(body, "/v1/chat/completions")
         asked = Asked(request, caller or Caller(ACME), directives or Directives(), raw_body=raw_body)
         trace = Trace(policy, self.hit())
-        return Step(asked, load_default(), policy, self.backend, Namespace(ACME, ""), ExactKey("key"), trace)
+        return Step(asked, SNAPSHOT, policy, self.backend, Namespace(ACME, ""), ExactKey("key"), trace)
 
     def hit(
         self,

@@ -200,6 +200,18 @@ async def test_faults_of_the_backend_are_counted_and_no_label(answer: Any) -> No
     assert (await scene.evidence.tallies(ACME, "chat", 0))["audit-failed"] == 1
 
 
+async def test_a_backend_in_trouble_is_left_alone_for_a_while() -> None:
+    scene = Scene(answers=[FakeReply(status=503, parts=[b"{}"])])
+    for n in range(8):
+        await scene.served(name=f"r{n}")
+    assert len(scene.upstream.calls) == 5
+    assert scene.told.drops == {"pause": 3}
+    scene.clock.at += 61
+    scene.answers = ["It is 7 km."]
+    await scene.served(name="later")
+    assert scene.told.audits == {"failed": 5, "right": 1}
+
+
 async def test_an_answer_that_was_given_anyway_costs_no_call() -> None:
     scene = Scene()
     scene.auditing.on_shadow(scene.step(), scene.hit(), answered("It is 7 km."), "r1")

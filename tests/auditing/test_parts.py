@@ -18,7 +18,7 @@ from semcache.auditing.books import Books
 from semcache.auditing.hits import would_be
 from semcache.auditing.judge import verdict_of
 from semcache.auditing_parts import auditing_of, similar_by
-from semcache.core import Bypass, Completion, Draft, EntryId, Hit, Miss, TenantId
+from semcache.core import Bypass, Completion, Draft, Embedding, EntryId, Hit, Miss, TenantId
 from semcache.errors import EncoderError, UpstreamError
 from semcache.evidence_port import ServedHit, Spending
 from semcache.journey import Backend
@@ -26,7 +26,7 @@ from semcache.ports import UpstreamCall
 from semcache.store.embedded import ValkeyChild
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
-from tests.auditing.scene import ACME, Heard, Now, Scene, answered
+from tests.auditing.scene import ACME, Heard, Scene, answered
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.evidence import FakeEvidence, FakeServedHits
 from tests.fakes.generator import FakeGenerator, FakeReply
@@ -111,8 +111,19 @@ async def test_how_alike_answers_are() -> None:
     encoder = FakeEncoder()
     similar = similar_by(encoder)
     assert await similar("the same words", "the same words") == pytest.approx(1.0, abs=1e-5)
-    encoder.fault = EncoderError("no", kind="too_long")
+    encoder.fault = EncoderError("no", kind="busy")
     assert await similar("a", "b") is None
+
+
+async def test_of_long_answers_the_beginnings_are_compared() -> None:
+    class Short(FakeEncoder):
+        async def encode(self, text: str) -> Embedding:
+            if len(text) > 500:
+                raise EncoderError("long", kind="too_long")
+            return await super().encode(text)
+
+    similar = similar_by(Short())
+    assert await similar("word " * 300, "word " * 200) == pytest.approx(1.0, abs=1e-5)
 
 
 async def test_books_are_bounded_and_keep_what_could_not_be_written() -> None:
@@ -169,7 +180,7 @@ async def test_two_workers_share_evidence_and_caps(shelves: EvidenceShelves) -> 
             {"up": scene.backend},
             FakeEncoder(),
             lambda _: 1.0,
-            Now(),
+            scene.clock,
             scene._spawn,
             told,
         )
@@ -182,7 +193,7 @@ async def test_two_workers_share_evidence_and_caps(shelves: EvidenceShelves) -> 
     await asyncio.gather(*(scene.settled() for scene in scenes))
     await asyncio.gather(*(worker.flush() for worker in workers))
     assert sum(len(scene.upstream.calls) for scene in scenes) == 5
-    assert (await shelves.budget.spent(ACME, Now.at)) == Spending(0, 5)
+    assert (await shelves.budget.spent(ACME, scenes[0].clock.at)) == Spending(0, 5)
     words = await shelves.labels.tallies(ACME, "chat", 0)
     assert (words["semantic"], words["audit-right"], words["dropped-cap"]) == (12, 5, 7)
     cells = {cell.source: cell.n for cell in await shelves.labels.counts(ACME, "chat")}
