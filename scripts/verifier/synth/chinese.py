@@ -13,9 +13,26 @@ from scripts.verifier.synth.words import put
 from semcache.decide.hanzi import simplify
 
 _SLOT = re.compile(r"\{(\w)\}")
-_ORDER = (
-    "slip mixed polite_start polite_end small small_end greet particle spaced punct nopunct half traditional lower upper"
-).split()
+_ORDER = [
+    "slip",
+    "mixed",
+    "polite_start",
+    "polite_end",
+    "small",
+    "small_end",
+    "greet",
+    "particle",
+    "spaced",
+    "punct",
+    "nopunct",
+    "half",
+    "traditional",
+    "lower",
+    "upper",
+]
+_BOTH = frozenset(
+    "面干只台表松谷云斗余几才丑卷征了里后系制"
+)  # simplified forms that are also words of their own
 _HALF = str.maketrans({"，": ",", "？": "?", "。": ".", "！": "!", "：": ":", "“": '"', "”": '"'})
 
 
@@ -131,6 +148,6 @@ def _traditional_table() -> dict[int, str]:
     found: dict[int, str] = {}
     for code in range(0x4E00, 0xA000):
         plain_form = simplify(chr(code))
-        if plain_form != chr(code):
+        if plain_form != chr(code) and plain_form not in _BOTH:
             found.setdefault(ord(plain_form), chr(code))
     return found

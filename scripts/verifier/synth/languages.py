@@ -28,10 +28,34 @@ _PERSONS = [
     ("my husband", "his"), ("my boss", "his"), ("my friend", "his"), ("a tourist", "his"), ("a minor", "his"),
     ("a student", "his"), ("a company", "its"), ("a child", "his"), ("a foreigner", "his"), ("a pensioner", "his"),
 ]  # fmt: skip
-_RESTRICT_WORDS = (
-    "second-hand expired lost temporary shared foreign small large old new cheap commercial vintage wooden electric"
-    " portable heavy damaged stolen rented child's company fake custom-made discontinued imported"
-).split()
+_RESTRICT_WORDS = [
+    "second-hand",
+    "expired",
+    "lost",
+    "temporary",
+    "shared",
+    "foreign",
+    "small",
+    "large",
+    "old",
+    "new",
+    "cheap",
+    "commercial",
+    "vintage",
+    "wooden",
+    "electric",
+    "portable",
+    "heavy",
+    "damaged",
+    "stolen",
+    "rented",
+    "child's",
+    "company",
+    "fake",
+    "custom-made",
+    "discontinued",
+    "imported",
+]
 _OWNERS = [
     ("my ", f"{who} ")
     for who in (
@@ -97,15 +121,18 @@ def chinese() -> PairMaker:
     """The maker of Chinese pairs."""
     same, other = (WordIndex(groups(f"{name}_zh.txt"), spaced=False) for name in ("same", "other"))
     found = [_anywhere(s, "zh") for s in schemas("zh")]
+    whole = families("zh")
     words = TrapWords(
         CHINESE, [], _OWNERS_ZH, _RESTRICT_ZH, _NEGATIONS_ZH, frozenset({"在家", "一个人", "免费"})
     )
     return PairMaker(
-        schemas=[(s, {"task": 40.0, "problem": 8.0}.get(s.name, 3.0)) for s in found],
+        schemas=[(s, {"task": 40.0, "problem": 8.0}.get(s.name, 3.0)) for s in found]
+        + [(s, 22.0 / len(whole)) for s in whole],
         renderer=ChineseRenderer(ChineseSurface(surface("zh"))),
         good=GoodEdits(same, _SURFACE_ZH),
         traps=TrapEdits(same, other, words),
         overlap=character_overlap,
+        share_of_families=0.42,
     )
 
 
@@ -126,7 +153,7 @@ def english(wordnet: Path | None) -> PairMaker:
     if wordnet is not None:
         from scripts.verifier.synth.wordnet import schemas_from  # noqa: PLC0415 -- only read where asked for
 
-        weighted += schemas_from(wordnet, [s for s in found if s.name in {"noun", "verb", "adj"}])
+        weighted += schemas_from(wordnet, [s for s in found if s.name in {"noun", "verb", "adj", "define"}])
     words = TrapWords(ENGLISH, _PERSONS, _OWNERS, _restrictions(), _NEGATIONS, _NEUTRAL)
     return PairMaker(
         schemas=weighted,

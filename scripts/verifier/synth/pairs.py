@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Protocol
 
 from scripts.verifier.synth.good import GoodEdits
@@ -42,6 +43,7 @@ class PairMaker:
     traps: TrapEdits
     overlap: Callable[[str, str], int]
     share_of_families: float = 0.0  # of the traps that questions written out whole can have
+    _choice: dict[bool, tuple[list[Schema], list[float]]] = field(default_factory=dict)
     _seen: Counter[tuple[int, bool]] = field(default_factory=Counter)
 
     def pairs(self, rng: random.Random, count: int) -> Iterator[Pair]:
@@ -120,8 +122,7 @@ class PairMaker:
 
     def _meaning(self, rng: random.Random, *, whole: bool = False) -> Meaning:
         """A meaning; with `whole` one of the questions that are written out whole."""
-        schemas = [(s, w) for s, w in self.schemas if not (whole and s.slots)]
-        schema = rng.choices([s for s, _ in schemas], [w for _, w in schemas])[0]
+        schema = self._schema(rng, whole=whole)
         fill = rng.randrange(len(schema.fills))
         columns = dict(zip(schema.slots, schema.fills[fill], strict=True))
         modifiers = columns.pop("M", ())
@@ -132,6 +133,13 @@ class PairMaker:
         return Meaning(
             schema, rng.choices(kinds, weights)[0], fill, values, _compatible(rng.sample(modifiers, count))
         )
+
+    def _schema(self, rng: random.Random, *, whole: bool) -> Schema:
+        if whole not in self._choice:
+            fit = [(s, w) for s, w in self.schemas if not (whole and s.slots)]
+            self._choice[whole] = ([s for s, _ in fit], list(accumulate(w for _, w in fit)))
+        schemas, weights = self._choice[whole]
+        return rng.choices(schemas, cum_weights=weights)[0]
 
     def _style(self, meaning: Meaning, rng: random.Random) -> Style:
         count = len(meaning.schema.classes[meaning.kind])

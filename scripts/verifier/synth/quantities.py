@@ -9,11 +9,29 @@ from dataclasses import dataclass
 
 MARK = re.compile(r"<([^<>]+)>")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    " seventeen eighteen nineteen"
-).split()
-_TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _EQUAL_EN = {
     "14 days": ["2 weeks", "two weeks", "a fortnight"],
     "2 weeks": ["14 days", "two weeks", "a fortnight"],
@@ -203,14 +221,14 @@ def _changed_number(quantity: str, rng: random.Random) -> str | None:
         other = int(minor) + rng.choice((1, 2, 3))
         return f"{quantity[: found.start()]}{major}.{other}{quantity[found.end() :]}"
     old = int(found.group().replace(",", ""))
-    new = rng.choice([n for n in _near_numbers(old) if n > 0 and n != old])
+    year = 1900 < old < 2100 and quantity in {str(old), f"{old}年"}
+    near = [old - 1, old + 1, old - 3, old + 2] if year else _near_numbers(old)
+    new = rng.choice([n for n in near if n > 0 and n != old])
     text = f"{new:,}" if "," in found.group() else str(new)
     return quantity[: found.start()] + text + quantity[found.end() :]
 
 
 def _near_numbers(old: int) -> list[int]:
-    if 1900 < old < 2100:
-        return [old - 1, old + 1, old - 3, old + 2]
     step = 1 if old < 10 else 5 if old < 100 else 50 if old < 1000 else 500
     return [old + step, old - step, old * 2, old * 10, old + 3 * step]
 

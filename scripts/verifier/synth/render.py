@@ -39,7 +39,7 @@ class EnglishRenderer:
             lambda m: behind if m.group(1) == "M" else _form(parts[m.group(1)], m), plain(template)
         )
         core = self._person(core, meaning)
-        text = self._with_lead(core, lead, keyword=template[:1].islower() or "?" not in template)
+        text = self._with_lead(core, lead)
         return self._surface.apply(capital_text(with_articles(text), template), style.surface)
 
     def _slot(self, slot: str, value: Value, style: Style) -> str:
@@ -76,12 +76,10 @@ class EnglishRenderer:
         return _joined(texts), ""
 
     @staticmethod
-    def _with_lead(core: str, lead: str, *, keyword: bool) -> str:
+    def _with_lead(core: str, lead: str) -> str:
         if not lead:
             return core
-        if lead.endswith(","):
-            return f"{lead} {lower_first(core)}"
-        return f"{lead} {core}" if not keyword else f"{lead} {core}"
+        return f"{lead} {lower_first(core)}" if lead.endswith(",") else f"{lead} {core}"
 
     @staticmethod
     def _person(text: str, meaning: Meaning) -> str:
@@ -116,7 +114,7 @@ def replaced(text: str, style: Style) -> str:
 
 
 def _can_front(text: str) -> bool:
-    return text.split()[0] in {
+    return text.split(maxsplit=1)[0] in {
         "in", "on", "at", "for", "after", "with", "without", "during", "before", "as", "under", "over", "by", "from",
         "while", "when", "within", "behind", "using",
     }  # fmt: skip

@@ -17,10 +17,26 @@ _QUESTION = re.compile(
     r"^(how|what|what's|why|when|where|who|which|can|could|is|are|do|does|did|should|will|am|may|must)\b",
     re.I,
 )
-_ORDER = (
-    "contract spell abbrev filler noarticle polite_start polite_end small small_end greet typo typo2 space punct"
-    " nopunct titlecase lower upper"
-).split()
+_ORDER = [
+    "contract",
+    "spell",
+    "abbrev",
+    "filler",
+    "noarticle",
+    "polite_start",
+    "polite_end",
+    "small",
+    "small_end",
+    "greet",
+    "typo",
+    "typo2",
+    "space",
+    "punct",
+    "nopunct",
+    "titlecase",
+    "lower",
+    "upper",
+]
 _KEEP = re.compile(r"\b(not|no|never|without|before|after|under|over)\b", re.I)
 
 
@@ -29,6 +45,7 @@ class EnglishSurface:
 
     def __init__(self, words: dict[str, list[str]]) -> None:
         self._words = words
+        self._rows = {section: _compiled(words[section]) for section in ("contract", "abbrev", "spell")}
         self.operations: dict[str, Callable[[str, random.Random], str]] = {
             "lower": lambda text, _: text.lower(),
             "nopunct": lambda text, _: re.sub(r"[?!.]+(?=\s|$)|(?<=[a-z]),(?=\s)", "", text).strip(),
@@ -79,13 +96,16 @@ class EnglishSurface:
         return f"{found.group(1)} {word} {text[found.end() :]}" if found else text
 
     def _table(self, section: str, text: str, rng: random.Random) -> str:
-        rows = [row.split(">") for row in self._words[section]]
-        fit = [(a, b) for a, b in rows if re.search(rf"(?<![\w'-]){re.escape(a)}(?![\w'-])", text, re.I)]
+        fit = [(pattern, new) for pattern, new in self._rows[section] if pattern.search(text)]
         if not fit:
             return text
-        old, new = rng.choice(fit)
-        pattern = rf"(?<![\w'-]){re.escape(old)}(?![\w'-])"
-        return re.sub(pattern, lambda m: capital(new) if m.group()[:1].isupper() else new, text, flags=re.I)
+        pattern, new = rng.choice(fit)
+        return pattern.sub(lambda m: capital(new) if m.group()[:1].isupper() else new, text)
+
+
+def _compiled(rows: list[str]) -> list[tuple[re.Pattern[str], str]]:
+    pairs = (row.split(">") for row in rows)
+    return [(re.compile(rf"(?<![\w'-]){re.escape(old)}(?![\w'-])", re.I), new) for old, new in pairs]
 
 
 def _ended(text: str) -> str:

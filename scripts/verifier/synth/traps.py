@@ -102,7 +102,9 @@ class TrapEdits:
         """A question written out whole with one word replaced."""
         templates = meaning.schema.classes[meaning.kind]
         at = rng.randrange(len(templates)) if meaning.pin is None else meaning.pin
-        found = [c for c in self._other.changes("noun", templates[at]) if self._differs("N", (c.old,), (c.new,))]
+        found = [
+            c for c in self._other.changes("noun", templates[at]) if self._differs("N", (c.old,), (c.new,))
+        ]
         if not found:
             return None
         change = rng.choice(found)

@@ -9,11 +9,41 @@ from dataclasses import dataclass
 
 from scripts.verifier.synth.english import plural
 
-_FUNCTION = (
-    "in on at for after with without to from by during under over while as before when about and or of is are"
-    " was than per until if that since near every"
-).split()
-_DETERMINERS = "my a an the our your their his her any some this that".split()
+_FUNCTION = [
+    "in",
+    "on",
+    "at",
+    "for",
+    "after",
+    "with",
+    "without",
+    "to",
+    "from",
+    "by",
+    "during",
+    "under",
+    "over",
+    "while",
+    "as",
+    "before",
+    "when",
+    "about",
+    "and",
+    "or",
+    "of",
+    "is",
+    "are",
+    "was",
+    "than",
+    "per",
+    "until",
+    "if",
+    "that",
+    "since",
+    "near",
+    "every",
+]
+_DETERMINERS = ["my", "a", "an", "the", "our", "your", "their", "his", "her", "any", "some", "this", "that"]
 Group = tuple[str, list[str], list[str]]
 
 
@@ -31,6 +61,8 @@ class WordIndex:
     def __init__(self, groups: Iterable[Group], spaced: bool = True) -> None:
         self._to: dict[str, dict[str, set[tuple[str, str]]]] = defaultdict(lambda: defaultdict(set))
         self._spaced = spaced
+        self._known: dict[tuple[str, str], list[Change]] = {}
+        self._reached: dict[tuple[str, str], frozenset[str]] = {}
         for pos, words, targets in groups:
             self._add(pos, words, targets)
         self._patterns = {kind: self._pattern(forms) for kind, forms in self._to.items()}
@@ -50,7 +82,12 @@ class WordIndex:
         return re.compile(rf"(?<![\w'-])(?:{body})(?![\w'’-])" if self._spaced else body)
 
     def changes(self, kind: str, text: str) -> list[Change]:
-        """All single replacements that keep the phrase well-formed."""
+        """All single replacements that keep the phrase well-formed (remembered: phrases come again and again)."""
+        if (kind, text) not in self._known:
+            self._known[kind, text] = self._changes(kind, text)
+        return self._known[kind, text]
+
+    def _changes(self, kind: str, text: str) -> list[Change]:
         if kind not in self._patterns:
             return []
         if kind == "verb":
@@ -86,11 +123,11 @@ class WordIndex:
             return True
         return bool(self._reach(kind, first) & self._reach(kind, second))
 
-    def _reach(self, kind: str, text: str) -> set[str]:
-        out = {text}
-        for change in self.changes(kind, text):
-            out.add(put(text, change.old, change.new))
-        return out
+    def _reach(self, kind: str, text: str) -> frozenset[str]:
+        if (kind, text) not in self._reached:
+            changed = (put(text, c.old, c.new) for c in self.changes(kind, text))
+            self._reached[kind, text] = frozenset({text, *changed})
+        return self._reached[kind, text]
 
 
 def _plural_of(phrase: str) -> str:
@@ -106,4 +143,14 @@ def put(text: str, old: str, new: str) -> str:
     """Puts new words in place of the first old ones (whole words where words stand apart)."""
     if not old.isascii():
         return text.replace(old, new, 1)
-    return re.sub(rf"(?<![\w'-]){re.escape(old)}(?![\w'’-])", lambda _: new, text, count=1)
+    at = text.find(old)
+    while at >= 0:
+        end = at + len(old)
+        if not (_joins(text[at - 1 : at]) or _joins(text[end : end + 1]) or text[end : end + 1] == "’"):
+            return text[:at] + new + text[end:]
+        at = text.find(old, at + 1)
+    return text
+
+
+def _joins(character: str) -> bool:
+    return character.isalnum() or character in {"_", "'", "-"}
