@@ -30,7 +30,7 @@ from rig.report import circumstances, console, headline, quantile, save, wilson
 from rig.serving import ROOT
 
 from semcache.core import GateRules, TenantId
-from semcache.decide.context import NEAR, Nearness, Reading, agree, read
+from semcache.decide.context import NEAR, Nearness, Reading, agree, read, settle
 from semcache.decide.gate import vetoes
 from semcache.embed.canonical import canonical_text
 from semcache.embed.open import open_encoder
@@ -84,17 +84,19 @@ class Meter:
         found = similarity_of(self.encoder, self.policy, one.encoder, float(one.vector @ other.vector))
         return -1.0 if found is None else found
 
-    def reading(self, turns: list[dict[str, str]]) -> Reading:
-        """Read a chat and note the time."""
+    async def reading(self, turns: list[dict[str, str]]) -> Reading:
+        """Read a chat, note the time, and settle what words leave open."""
         system = "\n".join(turn["content"] for turn in turns if turn["role"] in ("system", "developer"))
         start = time.process_time()
         found = read(turns, system)
         self.read_times.append(time.process_time() - start)
-        return found
+        return (
+            settle(found, await self.similarity(found.text, found.background)) if found.background else found
+        )
 
     async def steps(self, row: dict[str, Any], tally: Tally) -> None:
         """Take one pair through the steps."""
-        stored, asked = self.reading(row["turns_a"]), self.reading(row["turns_b"])
+        stored, asked = await self.reading(row["turns_a"]), await self.reading(row["turns_b"])
         a, b = row["turns_a"][-1]["content"], row["turns_b"][-1]["content"]
         tally.pairs += 1
         tally.kinds[f"{stored.kind}/{asked.kind}"] += 1

@@ -1,6 +1,7 @@
 """Multi-turn chats: what a last question comes to, and whether two of them come to the same.
 
     reading = read(request.body["messages"], request.system)
+    reading = settle(reading, cosine of reading.text and reading.background)
     reasons = agree(reading, stored)
 
 Pure and without a language model; English, Chinese and mixed. Knows nothing of stores, encoders
@@ -8,6 +9,6 @@ and requests.
 """
 
 from semcache.decide.context.agreement import NEAR, Nearness, agree
-from semcache.decide.context.resolve import Kind, Reading, read
+from semcache.decide.context.resolve import APART, Kind, Reading, read, settle
 
-__all__ = ["NEAR", "Kind", "Nearness", "Reading", "agree", "read"]
+__all__ = ["APART", "NEAR", "Kind", "Nearness", "Reading", "agree", "read", "settle"]

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from semcache.decide.context.matter import Matter, matter
 from semcache.decide.context.pairing import differences, exchanged, sentences_differ
-from semcache.decide.context.resolve import Reading
+from semcache.decide.context.resolve import Reading, settle
 from semcache.decide.context.words import words_of
 from semcache.decide.wordlist import split
 
@@ -51,11 +51,14 @@ NEAR = Nearness(resolved=0.75, last=0.70)
 def agree(asked: Reading, stored: Reading, nearness: Nearness | None = None) -> tuple[str, ...]:
     """Give the reasons against answering one chat with the other's answer; none means that they agree.
 
+    A reading that was not settled (see `resolve.settle`) counts as bound.
+
     Args:
         asked: The chat of the request.
         stored: The chat of the entry.
         nearness: Checked against `NEAR` where both are bound and their histories differ.
     """
+    asked, stored = settle(asked, None), settle(stored, None)
     if asked.kind != stored.kind:
         return (Reason.KIND.value,)
     if asked.context == stored.context and asked.context:

@@ -1,13 +1,16 @@
 """Does anything that was said before reach the last question?
 
 Three ways: the question points back by itself (see `last`), it shares content with the history,
-or the user set a rule or told of himself what a question like this one must respect. Every
-doubt is read as yes. Knows nothing of records.
+or the user set a rule or told of himself what a question like this one must respect. A question
+to those who serve about themselves (`What are your opening hours?`) is free of what was told of
+an order; any other may go on with the subject in new words (`Bali`, then `vaccinations`), which
+words alone cannot tell. Knows nothing of records and vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from itertools import pairwise
 
 from semcache.decide.context import last
@@ -31,6 +34,8 @@ _COMMON = frozenset(
     for unit in units(word)
 )
 _LONG = 4
+_YOU = frozenset(split("you your yours"))
+_HAN_YOU = ("你们", "贵公司", "贵店", "您们", "你们的")
 _FIRST_PERSON = frozenset(split("i me my mine we us our ours myself"))
 _WORLD = frozenset(split("what who where when which does do is are did was were"))
 _MEASURES = frozenset(split("many tall far old much long big deep high fast heavy"))
@@ -60,11 +65,19 @@ _HAN_WORLD = (
 _HAN_JUDGING = ("我", "咱", "推荐", "最好", "应该", "适合", "值得", "建议", "怎么", "如何")
 
 
-def reaches(history: Iterable[Turn], asked: str) -> bool:
-    """Tell whether the history bears, or may bear, on the question."""
+class Reach(Enum):
+    """What words alone tell: the history does not bear on the question, it may, it does (or no one can say)."""
+
+    APART = "apart"
+    UNSURE = "unsure"
+    BEARS = "bears"
+
+
+def reach(history: Iterable[Turn], asked: str) -> Reach:
+    """Tell whether the history bears on the question."""
     own = last.meant(asked)
     if own.reply or own.index or own.leans:
-        return True
+        return Reach.BEARS
     before = [
         (turn.user, part)
         for turn in history
@@ -72,17 +85,26 @@ def reaches(history: Iterable[Turn], asked: str) -> bool:
         if not is_courtesy(part, user=turn.user)
     ]
     widest = max((_standing(part) for user, part in before if user), default=Standing.NOTHING)
-    if _shared(own.body, [part for _, part in before]):
-        return True
-    match widest:
-        case Standing.RULE:
-            return True
-        case Standing.PERSON:
-            return not _is_worldly(own.body)
-        case Standing.TOLD:
-            return own.personal
-        case _:
-            return False
+    if widest is Standing.RULE or _shared(own.body, [part for _, part in before]):
+        return Reach.BEARS
+    if _is_to_those_who_serve(own.body):
+        return Reach.UNSURE if widest is Standing.PERSON else Reach.APART
+    told = widest is Standing.PERSON or (widest is Standing.TOLD and own.personal)
+    return Reach.BEARS if told else Reach.UNSURE
+
+
+def _is_to_those_who_serve(asked: str) -> bool:
+    """True for `do you`, `your`, without anybody else in it: they are the same for all who ask."""
+    words = words_of(asked)
+    if any(is_han(word) for word in words):
+        text = "".join(words)
+        return any(mark in text for mark in _HAN_YOU) and not any(mark in text for mark in _HAN_JUDGING)
+    return (
+        not _YOU.isdisjoint(words)
+        and _FIRST_PERSON.isdisjoint(words)
+        and _JUDGING.isdisjoint(words)
+        and (words[0] in _WORLD or words[0] == "how")
+    )
 
 
 def _standing(clause: str) -> Standing:

@@ -8,20 +8,17 @@ Knows nothing of entries, vectors, encoders or policies.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Literal
 
 from semcache.decide.context import last, listing
-from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import asks, sentences
-from semcache.decide.context.reach import reaches
+from semcache.decide.context.reach import Reach, reach
 from semcache.decide.context.record import Record
-from semcache.decide.context.replies import answer
-from semcache.decide.context.smalltalk import is_social, topics
+from semcache.decide.context.sayings import heard, told
+from semcache.decide.context.smalltalk import topics
 from semcache.decide.context.turns import Turn, last_text, plain
 from semcache.decide.context.words import is_function, units, words_of
 from semcache.decide.language import detect
@@ -39,7 +36,6 @@ _CODE = ("```", "\t", "{", "}", "=>", "==", "</", "();", "$(")
 _OWN = ("", "latin", "en", "zh")
 _MATTERS_FIRST = frozenset(("leisure", "family", "pets", "food", "feast", "work"))
 _OWN_WISH = 2
-_SEVERAL = 2
 _MANY_WORDS = 6
 _KNOWN_SHARE = 0.3
 
@@ -54,11 +50,35 @@ class Reading:
             Bound: the last question, then what it answers or points at, then what the user said,
             newest first, cut at `TEXT_WIDTH`.
         context: What bears on the question, as stored bytes (at most 8 KiB), see `record`.
+        background: What the user said before a question that seems to stand alone though words
+            cannot be sure of it; "" where nothing is left to be settled. See `settle`.
+        otherwise: The reading that holds when the background is near.
     """
 
     kind: Kind
     text: str
     context: bytes
+    background: str = ""
+    otherwise: Reading | None = None
+
+
+APART = 0.1
+"""Cosine, as the reference encoder gives it, under which question and background are of two subjects."""
+
+
+def settle(reading: Reading, cosine: float | None) -> Reading:
+    """Give the reading that holds, by the cosine of its text and its background (None: not measured).
+
+    In chats about one shop or one trade cosines of 0.1 to 0.5 tell nothing, so all those are near.
+    """
+    if reading.otherwise is None:
+        return reading
+    # What is not a number is near.
+    return replace(reading, background="", otherwise=None) if _below(cosine) else reading.otherwise
+
+
+def _below(cosine: float | None) -> bool:
+    return cosine is not None and cosine < APART
 
 
 def read(turns: Sequence[object], system: str) -> Reading:
@@ -72,22 +92,29 @@ def read(turns: Sequence[object], system: str) -> Reading:
     if chat is None:
         return _opaque(turns, system)
     asked = chat[-1].text
+    alone = Reading("standalone", asked, _dumped(Record(_digest(system), "")))
     if len(chat) == 1:
-        return Reading("standalone", asked, _dumped(Record(_digest(system), "")))
+        return alone
     if len(asked) > _MAX_LAST or any(_unreadable(turn) for turn in chat):
         return _opaque(turns, system)
     record = _record(chat, system)
-    if record is None:
+    data = None if record is None else record.dump()
+    if record is None or data is None:
         return _opaque(turns, system)
-    if not (record.reply or record.index) and not reaches(chat[:-1], chat[-1].text):
-        return Reading("standalone", asked, _dumped(Record(_digest(system), "")))
-    data = record.dump()
-    return _opaque(turns, system) if data is None else Reading("bound", _resolved(record), data)
+    bound = Reading("bound", _resolved(record), data)
+    match Reach.BEARS if record.reply or record.index else reach(chat[:-1], asked):
+        case Reach.APART:
+            return alone
+        case Reach.UNSURE:
+            background = _fit(list(reversed((*record.told, *record.asides))))
+            return replace(alone, background=background, otherwise=bound) if background else alone
+        case Reach.BEARS:
+            return bound
 
 
 def _record(chat: tuple[Turn, ...], system: str) -> Record | None:
     """Collect what may bear on the last question; None when what it points at is not there."""
-    told, heard = tuple(_told(chat[:-1])), tuple(_heard(chat[:-1]))
+    user, assistant = tuple(told(chat[:-1])), tuple(heard(chat[:-1]))
     own = last.meant(chat[-1].text)
     # `No, I want a refund` says by itself what is wanted; `yes` never does.
     wishes = own.reply == "-" and (asks(own.body) or len(set(units(own.body))) >= _OWN_WISH)
@@ -97,74 +124,18 @@ def _record(chat: tuple[Turn, ...], system: str) -> Record | None:
     if (bare and not any(units(part) for part in offer)) or (own.index and not item):
         return None
     # What a user says first is the matter, whatever it sounds like.
-    by_the_way = [i for i, part in enumerate(told) if topics(part) - (frozenset() if i else _MATTERS_FIRST)]
+    by_the_way = [i for i, part in enumerate(user) if topics(part) - (frozenset() if i else _MATTERS_FIRST)]
     return Record(
         system=_digest(system),
         last=own.body,
-        told=tuple(part for i, part in enumerate(told) if i not in by_the_way),
-        asides=tuple(told[i] for i in by_the_way),
-        heard=heard,
+        told=tuple(part for i, part in enumerate(user) if i not in by_the_way),
+        asides=tuple(user[i] for i in by_the_way),
+        heard=assistant,
         offer=offer,
         item=item,
         reply=own.reply,
         index=own.index,
     )
-
-
-def _heard(history: Sequence[Turn]) -> Iterator[str]:
-    """Yield the assistant's sentences that are more than courtesy."""
-    for turn in history:
-        if not turn.user:
-            yield from (
-                part
-                for part in sentences(turn.text)
-                if not (is_courtesy(part, user=False) or is_social(part))
-            )
-
-
-def _told(history: Sequence[Turn]) -> Iterator[str]:
-    """Yield the user's sentences that are more than courtesy; a plain yes or no tells what it answers."""
-    for before, turn in zip((None, *history), history, strict=False):
-        if not turn.user:
-            continue
-        for i, part in enumerate(sentences(turn.text)):
-            sign = answer(part) if i == 0 and before is not None and not before.user else ""
-            if sign and before is not None:
-                questions = [heard for heard in sentences(before.text) if asks(heard)]
-                yield from (f"{'No' if sign == '-' else 'Yes'}: {heard}" for heard in questions[-1:])
-            yield from _pieces(part)
-
-
-def _pieces(sentence: str) -> Iterator[str]:
-    """Yield a sentence without the courtesies and asides that lead into it or out of it."""
-    if is_courtesy(sentence, user=True):
-        return
-    pieces = [bare for piece in _commas().split(sentence) if (bare := _joint().sub("", piece.strip()))]
-    if len(pieces) < _SEVERAL:
-        yield sentence
-        return
-    start, end = 0, len(pieces)
-    while start < end - 1 and is_courtesy(pieces[start], user=True) and not answer(pieces[start]):
-        start += 1
-    while end - 1 > start and is_courtesy(pieces[end - 1], user=True):
-        end -= 1
-    kept = pieces[start:end]
-    asides = [piece for piece in kept if len(kept) > 1 and topics(piece)]
-    yield from asides
-    rest = ", ".join(piece for piece in kept if piece not in asides)
-    if rest:
-        yield sentence if rest == ", ".join(pieces) else rest
-
-
-@lru_cache(maxsize=1)
-def _commas() -> re.Pattern[str]:
-    # No quantified blank in front of a choice: that would be quadratic in a run of blanks.
-    return re.compile(r"[,;…—()]|\.\.\.|(?<=\s)[-–]+(?=\s)|(?<=\s)but(?=\s)")
-
-
-@lru_cache(maxsize=1)
-def _joint() -> re.Pattern[str]:
-    return re.compile(r"^(?:but|so|and|anyways?)\b[\s,]*", re.IGNORECASE)
 
 
 def _unreadable(turn: Turn) -> bool:
@@ -182,12 +153,14 @@ def _unreadable(turn: Turn) -> bool:
 
 
 def _resolved(record: Record) -> str:
-    parts = [record.last, record.item, *record.offer, *reversed(record.told)]
+    return _fit([record.last, record.item, *record.offer, *reversed(record.told)])
+
+
+def _fit(parts: Sequence[str]) -> str:
+    """Join what fits into `TEXT_WIDTH`, first things first."""
     text: list[str] = []
     left = TEXT_WIDTH
-    for part in parts:
-        if not part:
-            continue
+    for part in filter(None, parts):
         cut = _fitting(part, left)
         text.append(part[:cut])
         left -= _width(part[:cut]) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from semcache.decide.context import Reading, read
+from semcache.decide.context import Reading, read, settle
 
 
 def turns(line: str) -> list[dict[str, str]]:
@@ -14,8 +14,8 @@ def turns(line: str) -> list[dict[str, str]]:
     ]
 
 
-def reading(line: str, system: str = "") -> Reading:
-    return read(turns(line), system)
+def reading(line: str, system: str = "", apart: float | None = None) -> Reading:
+    return settle(read(turns(line), system), apart)
 
 
 def pairs(tables: dict[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.decide.context import Nearness, Reading, agree, read
+from semcache.decide.context import Nearness, Reading, agree, read, settle
 from semcache.decide.context.record import MAX_BYTES, Record, load
 from semcache.decide.context.resolve import TEXT_WIDTH
 from tests.decide.context.build import reading, turns
@@ -56,7 +56,7 @@ HOSTILE: list[list[object]] = [
 
 @pytest.mark.parametrize(("line", "kind"), KINDS)
 def test_kind(line: str, kind: str) -> None:
-    assert reading(line).kind == kind
+    assert reading(line, apart=0.0).kind == kind
 
 
 @pytest.mark.parametrize("chat", HOSTILE)
@@ -66,6 +66,29 @@ def test_hostile_chats_are_opaque_and_agree_with_themselves_only(chat: list[obje
     assert agree(found, read(chat, "s")) == ()
     others = [read(other, "s") for other in HOSTILE if other[:-1] != chat[:-1]]
     assert all(agree(found, other) for other in others)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "kind"),
+    [(None, "bound"), (0.3, "bound"), (0.1, "bound"), (float("nan"), "bound"), (0.05, "standalone")],
+)
+def test_a_subject_in_new_words_is_settled_by_vectors(cosine: float | None, kind: str) -> None:
+    found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
+    assert (found.kind, found.background) == ("standalone", "When is the season in Bali?")
+    settled = settle(found, cosine)
+    assert (settled.kind, settled.otherwise) == (kind, None)
+    assert settle(settled, 0.9) == settled
+
+
+def test_what_was_not_settled_meets_nothing_that_stands_alone() -> None:
+    found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
+    assert agree(found, reading("Which vaccinations do travellers need?")) == ("context-kind",)
+    assert agree(found, found) == ()
+
+
+def test_a_question_to_those_who_serve_is_theirs() -> None:
+    assert reading("My parcel is late. | Sorry. | What are your opening hours?").kind == "standalone"
+    assert reading("I am a wholesale customer. | Okay. | What are your opening hours?").kind == "bound"
 
 
 def test_parts_are_one_text() -> None:
