@@ -24,7 +24,7 @@ class RiskRules:
     """One domain's rules.
 
     Attributes:
-        budget: Greatest allowed wrong / hits, in (0, 1).
+        budget: Greatest allowed wrong / hits, in (0, 0.5].
         confidence: Of the bound, in (0, 1).
         until_proven: What happens while evidence is thin; `serve` needs a prior.
         prior_strength: Pseudo-hits that the prior weighs at most; 0 means no prior.
@@ -59,7 +59,7 @@ class RiskRules:
 
     def __post_init__(self) -> None:
         ranges = {
-            "budget": 0.0 < self.budget < 1.0,
+            "budget": 0.0 < self.budget <= 0.5,
             "confidence": 0.0 < self.confidence < 1.0,
             "prior_strength": 0.0 <= self.prior_strength < 1e9,
             "half_life": self.half_life > 0.0,

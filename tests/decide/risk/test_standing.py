@@ -238,7 +238,7 @@ def test_noise_that_the_labels_refute_is_not_taken_out() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"budget": 0.0}, {"budget": 1.0}, {"confidence": 1.0}, {"audit_proven": 0.0}, {"audit_thin": 0.01},
+        {"budget": 0.0}, {"budget": 0.51}, {"confidence": 1.0}, {"audit_proven": 0.0}, {"audit_thin": 0.01},
         {"half_life": 0.0}, {"age_out": 10.0}, {"feedback_weight": 0.0}, {"margin": 1.0}, {"run_length": 0.0},
         {"prior_strength": -1.0}, {"budget": math.nan},
     ],
@@ -304,3 +304,11 @@ def test_it_is_quick() -> None:
 def test_a_day_is_a_bucket() -> None:
     evidence = labels(500)
     assert stand(evidence, CHAT, None, NOW + 91 * BUCKET_SECONDS).audits == 0.0
+
+
+@pytest.mark.parametrize("budget", [1e-6, 1e-4, 0.05, 0.5])
+def test_every_budget_opens_and_closes(budget: float) -> None:
+    rules = RiskRules(budget=budget)
+    enough = int(told(NOTHING, rules).needed) + 1
+    assert told(labels(enough), rules).state is State.OPEN
+    assert told(labels(enough * 5, int(enough * 5 * min(0.9, budget * 1.5))), rules).cut is None
