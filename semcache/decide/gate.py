@@ -32,9 +32,6 @@ from semcache.decide import (
 from semcache.decide.features import Features, features
 from semcache.decide.reasons import Veto
 
-Rule = Callable[[Features, Features], bool]
-"""Says whether two texts differ; symmetric."""
-
 __all__ = ["Comparison", "Features", "compare", "features", "raised_bar", "vetoes"]
 
 
@@ -49,15 +46,49 @@ class Comparison:
 _NOTHING = Comparison()
 
 
-def _units(one: Features, other: Features, *, money: bool) -> bool:
-    return units.conflict(
-        quantities.open_units(one.quantities, other.quantities),
-        quantities.open_units(other.quantities, one.quantities),
-        money=money,
-    )
+class _Pair:
+    """Two texts, with what several rules need of both: worked out once, when first asked for."""
+
+    __slots__ = ("_flips", "_sorts", "_units", "one", "other")
+
+    def __init__(self, one: Features, other: Features) -> None:
+        self.one, self.other = one, other
+        self._sorts: frozenset[str] | None = None
+        self._flips: tuple[bool, bool, bool] | None = None
+        self._units: tuple[frozenset[units.Unit], frozenset[units.Unit]] | None = None
+
+    @property
+    def sorts(self) -> frozenset[str]:
+        """Which sorts of numbers differ (see `quantities.conflicts`)."""
+        if self._sorts is None:
+            one, other = self.one, self.other
+            self._sorts = quantities.conflicts(
+                one.quantities, other.quantities, one.dates.months, other.dates.months
+            )
+        return self._sorts
+
+    @property
+    def flips(self) -> tuple[bool, bool, bool]:
+        """Whether opposites, directions and negations stand against each other."""
+        if self._flips is None:
+            self._flips = polarity.compare(self.one.polarity, self.other.polarity)
+        return self._flips
+
+    @property
+    def units(self) -> tuple[frozenset[units.Unit], frozenset[units.Unit]]:
+        """Give the units of either text that the other does not account for."""
+        if self._units is None:
+            one, other = self.one.quantities, self.other.quantities
+            self._units = quantities.open_units(one, other), quantities.open_units(other, one)
+        return self._units
 
 
-def _dates(one: Features, other: Features) -> bool:
+Rule = Callable[[_Pair], bool]
+"""Says whether two texts differ; symmetric."""
+
+
+def _dates(pair: _Pair) -> bool:
+    one, other = pair.one, pair.other
     return (
         dates.conflict(one.dates, other.dates)
         or quantities.open_months(one.quantities, one.dates.months, other.dates.months)
@@ -65,37 +96,50 @@ def _dates(one: Features, other: Features) -> bool:
     )
 
 
-def _numbers(one: Features, other: Features, sort: str) -> bool:
-    return sort in quantities.conflicts(
-        one.quantities, other.quantities, one.dates.months, other.dates.months
-    )
+def _payload(pair: _Pair) -> bool:
+    return payload.conflict(pair.one.payload, pair.other.payload, pair.one.plain, pair.other.plain)
+
+
+def _places(pair: _Pair) -> bool:
+    return places.conflict(pair.one.places, pair.other.places, pair.one.words, pair.other.words)
 
 
 @lru_cache(maxsize=1)
 def _rules() -> dict[Veto, Rule]:
     """Give the rules by the word that they object with."""
     return {
-        Veto.NUMBERS: lambda a, b: _numbers(a, b, quantities.PLAIN),
-        Veto.UNITS: lambda a, b: _units(a, b, money=False),
-        Veto.MONEY: lambda a, b: _numbers(a, b, quantities.MONEY) or _units(a, b, money=True),
+        Veto.NUMBERS: lambda p: quantities.PLAIN in p.sorts,
+        Veto.UNITS: lambda p: units.conflict(*p.units, money=False),
+        Veto.MONEY: lambda p: quantities.MONEY in p.sorts or units.conflict(*p.units, money=True),
         Veto.DATES: _dates,
-        Veto.NEGATION: lambda a, b: polarity.negated(a.polarity, b.polarity),
-        Veto.ANTONYMS: lambda a, b: polarity.opposed(a.polarity, b.polarity),
-        Veto.QUANTIFIERS: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.QUANTIFIERS),
-        Veto.COMPARISON: lambda a, b: polarity.turned(a.polarity, b.polarity),
-        Veto.ORDER: lambda a, b: order.conflict(a.order, b.order),
-        Veto.NAMES: lambda a, b: names.conflict(a.names, b.names),
-        Veto.CODES: lambda a, b: names.code_conflict(a.names, b.names),
-        Veto.PERSONS: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.PERSONS),
-        Veto.PLACES: lambda a, b: places.conflict(a.places, b.places, a.words, b.words),
-        Veto.KIND: lambda a, b: kinds.conflict(a.kinds, b.kinds, kinds.THINGS),
-        Veto.FORMAT: lambda a, b: formats.conflict(a.formats, b.formats),
-        Veto.LENGTH: lambda a, b: a.lengths != b.lengths or _numbers(a, b, quantities.LENGTH),
-        Veto.LANGUAGE: lambda a, b: language.conflict(a.language, b.language),
-        Veto.QUESTION: lambda a, b: questions.conflict(a.questions, b.questions),
-        Veto.FRAGMENT: lambda a, b: a.fragment or b.fragment,
-        Veto.PAYLOAD: lambda a, b: payload.conflict(a.payload, b.payload, a.plain, b.plain),
-        Veto.LONG: lambda a, b: longer.conflict(a.long, b.long),
+        Veto.NEGATION: lambda p: p.flips[2],
+        Veto.ANTONYMS: lambda p: p.flips[0],
+        Veto.QUANTIFIERS: lambda p: kinds.conflict(p.one.kinds, p.other.kinds, kinds.QUANTIFIERS),
+        Veto.COMPARISON: lambda p: p.flips[1],
+        Veto.ORDER: lambda p: order.conflict(p.one.order, p.other.order),
+        Veto.NAMES: lambda p: names.conflict(p.one.names, p.other.names),
+        Veto.CODES: lambda p: names.code_conflict(p.one.names, p.other.names),
+        Veto.PERSONS: lambda p: kinds.conflict(p.one.kinds, p.other.kinds, kinds.PERSONS),
+        Veto.PLACES: _places,
+        Veto.KIND: lambda p: kinds.conflict(p.one.kinds, p.other.kinds, kinds.THINGS),
+        Veto.FORMAT: lambda p: formats.conflict(p.one.formats, p.other.formats),
+        Veto.LENGTH: lambda p: p.one.lengths != p.other.lengths or quantities.LENGTH in p.sorts,
+        Veto.LANGUAGE: lambda p: language.conflict(p.one.language, p.other.language),
+        Veto.QUESTION: lambda p: questions.conflict(p.one.questions, p.other.questions),
+        Veto.FRAGMENT: lambda p: p.one.fragment or p.other.fragment,
+        Veto.PAYLOAD: _payload,
+        Veto.LONG: lambda p: longer.conflict(p.one.long, p.other.long),
+    }
+
+
+@lru_cache(maxsize=1)
+def _hints() -> dict[Veto, Rule]:
+    """Give the rules for differences that mean less: they never do more than raise the bar."""
+    return {
+        Veto.NUMBERS: lambda p: quantities.TYPE in p.sorts,
+        Veto.NAMES: lambda p: names.unmatched(p.one.names, p.other.names),
+        Veto.PERSONS: lambda p: kinds.one_sided(p.one.kinds, p.other.kinds),
+        Veto.FORMAT: lambda p: p.one.formats != p.other.formats,
     }
 
 
@@ -114,17 +158,6 @@ _TOLD = frozenset(
 """What a story may tell without changing the answer."""
 
 
-@lru_cache(maxsize=1)
-def _hints() -> dict[Veto, Rule]:
-    """Give the rules for differences that mean less: they never do more than raise the bar."""
-    return {
-        Veto.NUMBERS: lambda a, b: _numbers(a, b, quantities.TYPE),
-        Veto.NAMES: lambda a, b: names.unmatched(a.names, b.names),
-        Veto.PERSONS: lambda a, b: kinds.one_sided(a.kinds, b.kinds),
-        Veto.FORMAT: lambda a, b: a.formats != b.formats,
-    }
-
-
 def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
     """Give the words of all rules that object to answering one text with the other's answer."""
     if one.plain == other.plain and one.tail == other.tail and names.same(one.names, other.names):
@@ -133,16 +166,17 @@ def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
     vetoed: list[str] = []
     raised: list[str] = []
     hints = _hints()
-    story = one.asked is not None or other.asked is not None
+    pair = _Pair(one, other)
+    asked = _Pair(one.question, other.question) if one.asked or other.asked else None
     for word, differs in _rules().items():
         effect: Effect = getattr(rules, word.value)
         if effect is Effect.OFF:
             continue
-        if not differs(one, other):
-            if word in hints and hints[word](one, other):
+        if not differs(pair):
+            if word in hints and hints[word](pair):
                 raised.append(word.value)
             continue
-        if story and word in _TOLD and not differs(one.question, other.question):
+        if asked is not None and word in _TOLD and not differs(asked):
             effect = min(effect, rules.stories, key=lambda effect: effect.strictness)
         if effect is not Effect.OFF:
             (vetoed if effect is Effect.VETO else raised).append(word.value)

@@ -20,6 +20,7 @@ _ALSO_NAMES = frozenset(
     ("fruit", "colour", "planet", "season", "grain", "shop", "company", "messenger", "structure")
 )
 QUANTIFIERS = frozenset(("quantifier", "bound", "only!"))
+_NOT_THINGS = PERSONS | QUANTIFIERS
 THINGS: frozenset[str] | None = None
 """All groups that are neither persons nor quantifiers."""
 
@@ -144,9 +145,14 @@ def conflict(
 
     `sort` says which groups count: `PERSONS`, `QUANTIFIERS`, or `THINGS` for all others.
     """
+    if not one or not other:
+        return any(
+            group.endswith("!") and ((group in sort) if sort is not None else group not in _NOT_THINGS)
+            for group in (*one, *other)
+        )
     nothing: frozenset[str] = frozenset()
     for group in {*one, *other}:
-        if (group not in sort) if sort is not None else (group in PERSONS or group in QUANTIFIERS):
+        if (group not in sort) if sort is not None else (group in _NOT_THINGS):
             continue
         left, right = one.get(group, nothing), other.get(group, nothing)
         if (left - right and right - left) or (group.endswith("!") and left != right):

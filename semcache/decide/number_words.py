@@ -6,6 +6,7 @@ Knows nothing of digits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from semcache.decide import clock, numerals
 from semcache.decide.quantities import Number
@@ -43,6 +44,12 @@ _DECADES = {
     "nineties": 1990,
 }
 _ASKING = frozenset(("question", "questions"))
+
+
+@lru_cache(maxsize=1)
+def starts() -> frozenset[str]:
+    """Give the words that a number in words can begin with."""
+    return frozenset((*numerals.cardinals(), *numerals.scales(), *_DECADES, "a", "half"))
 
 
 def decade(reader: Reader, i: int) -> int | None:

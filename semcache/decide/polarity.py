@@ -41,39 +41,29 @@ class Polarity:
     compact: str = ""
 
 
-def opposed(one: Polarity, other: Polarity) -> bool:
-    """True when one text is on the other side of an opposite: enable and disable."""
-    return _flips(one, other)[0]
+def compare(one: Polarity, other: Polarity) -> tuple[bool, bool, bool]:
+    """Say whether two texts stand on opposite sides (enable, disable), compare in opposite directions, or deny.
 
-
-def turned(one: Polarity, other: Polarity) -> bool:
-    """True when the texts compare in opposite directions: before and after, more and less."""
-    return _flips(one, other)[1]
-
-
-def negated(one: Polarity, other: Polarity) -> bool:
-    """True when one text denies what the other does not."""
+    A flipped degree turns a flip back (`less patient` is `more impatient`), and so does an odd
+    negation anywhere (`not open`, `closed`).
+    """
     opposite, direction, degree = poles.flips(one.sides, other.sides)
-    if (opposite or direction or _prefixed(one, other)) != degree:
-        # Then a negation undoes the flip or comes on top of it: see `_flips`.
+    opposite = opposite or _prefixed(one, other)
+    if (opposite or direction) == degree:
+        return False, False, _negated(one, other)
+    if (len(one.negation.scopes) - len(other.negation.scopes)) % 2:
+        return False, False, False
+    return opposite, direction or (degree and not opposite), False
+
+
+def _negated(one: Polarity, other: Polarity) -> bool:
+    """True when one text denies what the other does not."""
+    if not one.negation.scopes and not other.negation.scopes:
         return False
     counts = zip(one.negation.counted(other.stems), other.negation.counted(one.stems), strict=True)
     odd = all((left - right) % 2 == 1 for left, right in counts)
     # `I can't log in` and `trouble logging in` say one thing, with and without a negation.
     return odd and not (one.negation.trouble and other.negation.trouble)
-
-
-def _flips(one: Polarity, other: Polarity) -> tuple[bool, bool]:
-    """Say whether opposites are flipped, and directions, where nothing turns the flip back.
-
-    A flipped degree does (`less patient` is `more impatient`), and an odd negation anywhere
-    (`not open`, `closed`).
-    """
-    opposite, direction, degree = poles.flips(one.sides, other.sides)
-    opposite = opposite or _prefixed(one, other)
-    if (opposite or direction) == degree or (len(one.negation.scopes) - len(other.negation.scopes)) % 2:
-        return False, False
-    return opposite, direction or (degree and not opposite)
 
 
 def undone(compact: str) -> frozenset[str]:

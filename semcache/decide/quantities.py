@@ -71,6 +71,8 @@ def odd_numbers(
     one: Quantities, other: Quantities, months: frozenset[int], other_months: frozenset[int]
 ) -> tuple[list[Number], list[Number]]:
     """Give the numbers of either text that have no equal in the other."""
+    if not one.numbers and not other.numbers:
+        return [], []
     shared = _shared(one, other)
     left = [number for number in one.numbers if number.measure not in shared]
     right = [number for number in other.numbers if number.measure not in shared]
@@ -114,5 +116,7 @@ def _are_close(one: Measure, other: Measure) -> bool:
 
 def open_units(one: Quantities, other: Quantities) -> frozenset[Unit]:
     """Give the units of `one` that no equal amount in `other` accounts for."""
+    if not one.units:
+        return frozenset()
     shared = _shared(one, other)
     return frozenset(unit for unit, measure in one.units if measure not in shared)

@@ -20,6 +20,7 @@ from semcache.decide.number_words import (
     fraction,
     multiple,
     ordinal,
+    starts,
     year,
 )
 from semcache.decide.quantities import Number, Quantities
@@ -84,10 +85,11 @@ def _step(reader: Reader, i: int) -> int:
         return digits(reader, i)
     if is_han(words[i]):
         return han(reader, i) if words[i] in numerals.HAN_NUMERALS or words[i] == "半" else i
-    for read in (decade, fraction, year, cardinal):
-        end = read(reader, i)
-        if end is not None:
-            return end
+    if words[i] in starts():
+        for read in (decade, fraction, year, cardinal):
+            end = read(reader, i)
+            if end is not None:
+                return end
     if words[i] in numerals.ordinals():
         return ordinal(reader, i)
     if words[i] in _ROMAN and reader.text.tokens[i].raw.isupper():

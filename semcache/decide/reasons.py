@@ -49,6 +49,8 @@ class Reason(StrEnum):
     """Near enough, but the verifier does not hold the answer for right, or cannot tell."""
     RISK = "risk"
     """Everything speaks for it, but the evidence of the domain does not allow hits at this score (yet)."""
+    CONTEXT = "context"
+    """Near enough, but what was said before the two questions does not come to the same."""
     STALE = "stale"
     """Near enough, but past its lifetime or older than allowed."""
     REJECTED = "rejected"
