@@ -14,7 +14,7 @@ _DOUBLE = {
     "signal", "fuel", "enrol", "kidnap", "format",
 } - {"opt"}  # fmt: skip
 _PAST = {
-    "set": "set", "cut": "cut", "put": "put", "let": "let", "hit": "hit", "split": "split", "reset": "reset",
+    "set": "set", "resell": "resold", "rewrite": "rewritten", "redo": "redone", "remake": "remade", "resit": "resat", "cut": "cut", "put": "put", "let": "let", "hit": "hit", "split": "split", "reset": "reset",
     "sublet": "sublet", "shut": "shut", "quit": "quit", "shed": "shed", "get": "got", "buy": "bought",
     "sell": "sold", "send": "sent", "lend": "lent", "spend": "spent", "build": "built", "rebuild": "rebuilt",
     "find": "found", "bind": "bound", "make": "made", "take": "taken", "retake": "retaken", "give": "given",

@@ -29,33 +29,9 @@ _PERSONS = [
     ("a student", "his"), ("a company", "its"), ("a child", "his"), ("a foreigner", "his"), ("a pensioner", "his"),
 ]  # fmt: skip
 _RESTRICT_WORDS = [
-    "second-hand",
-    "expired",
-    "lost",
-    "temporary",
-    "shared",
-    "foreign",
-    "small",
-    "large",
-    "old",
-    "new",
-    "cheap",
-    "commercial",
-    "vintage",
-    "wooden",
-    "electric",
-    "portable",
-    "heavy",
-    "damaged",
-    "stolen",
-    "rented",
-    "child's",
-    "company",
-    "fake",
-    "custom-made",
-    "discontinued",
-    "imported",
-]
+    "second-hand", "expired", "lost", "temporary", "shared", "foreign", "commercial", "electric", "damaged", "stolen",
+    "rented", "child's", "company", "fake", "custom-made", "discontinued", "borrowed", "broken", "frozen", "inherited",
+]  # fmt: skip
 _OWNERS = [
     ("my ", f"{who} ")
     for who in (

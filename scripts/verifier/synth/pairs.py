@@ -152,10 +152,11 @@ class PairMaker:
 
 
 def _compatible(modifiers: Sequence[Value]) -> tuple[Value, ...]:
-    """The modifiers without those that begin like an earlier one ("under 5 euros", "under 9 euros")."""
+    """The modifiers without those that look like an earlier one ("under 5 euros", "under 9 euros")."""
     kept: list[Value] = []
     for value in modifiers:
-        if value[0].split()[0] not in {v[0].split()[0] for v in kept} or not value[0].isascii():
+        words = value[0].split()
+        if all(words[0] != v[0].split()[0] and words[-1] != v[0].split()[-1] for v in kept):
             kept.append(value)
     return tuple(kept)
 

@@ -38,7 +38,7 @@ class EnglishRenderer:
         core = _SLOT.sub(
             lambda m: behind if m.group(1) == "M" else _form(parts[m.group(1)], m), plain(template)
         )
-        core = self._person(core, meaning)
+        core = self._person(re.sub(r"(?<=[a-z])%", " percent", core), meaning)
         text = self._with_lead(core, lead)
         return self._surface.apply(capital_text(with_articles(text), template), style.surface)
 

@@ -83,9 +83,8 @@ class EnglishSurface:
         return f"{rng.choice(fit)} {lower_first(text)}"
 
     def _small(self, text: str, rng: random.Random) -> str:
-        first, second = rng.sample(self._words["small"], 2)
-        lead = f"{first} {second}" if rng.random() < 0.35 else first
-        return f"{lead} {capital(text)}"
+        said = rng.sample(self._words["small"], rng.choices((1, 2, 3), (60, 28, 12))[0])
+        return f"{' '.join(said)} {capital(text)}"
 
     def _filler(self, text: str, rng: random.Random) -> str:
         found = re.match(

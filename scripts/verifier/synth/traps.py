@@ -113,7 +113,9 @@ class TrapEdits:
     def _add(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
         if not meaning.schema.has_modifiers or len(meaning.modifiers) > 1:
             return None
-        fit = [v for v in meaning.choices("M") if v not in meaning.modifiers and v[0] not in self._neutral]
+        taken = {end for v in meaning.modifiers for end in _ends(v)}
+        free = [v for v in meaning.choices("M") if v[0] not in self._neutral]
+        fit = [v for v in free if not taken.intersection(_ends(v))]
         return replace(meaning, modifiers=(*meaning.modifiers, rng.choice(fit))) if fit else None
 
     def _drop(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
@@ -208,6 +210,12 @@ class TrapEdits:
         new = replace(meaning, fill=fill, values=tuple(fresh), modifiers=())
         close = [self._differs(s, meaning.value(s), v) for s, v in fresh]
         return new if all(close) else None
+
+
+def _ends(value: Value) -> tuple[str, str]:
+    """First and last word: modifiers that share one look like alternatives of each other."""
+    words = value[0].split()
+    return words[0], words[-1]
 
 
 def _with(meaning: Meaning, slot: str, value: Value) -> Meaning:
