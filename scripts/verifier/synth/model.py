@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 Value = tuple[str, ...]  # equal wordings of one slot value, the plainest first; "!" begins a whole sentence
 
 
+def ends(value: Value) -> tuple[str, str]:
+    """First and last word (Chinese: first sign, and all): values that share one look like alternatives."""
+    words = value[0].split()
+    return (words[0], words[-1]) if value[0].isascii() else (value[0][0], value[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A family of questions with the same slots. Templates of one class mean the same."""

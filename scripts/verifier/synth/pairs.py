@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from scripts.verifier.synth.good import GoodEdits
-from scripts.verifier.synth.model import Meaning, Schema, Style, Value
+from scripts.verifier.synth.model import Meaning, Schema, Style, Value, ends
 from scripts.verifier.synth.traps import TrapEdits
 
 
@@ -155,8 +155,7 @@ def _compatible(modifiers: Sequence[Value]) -> tuple[Value, ...]:
     """The modifiers without those that look like an earlier one ("under 5 euros", "under 9 euros")."""
     kept: list[Value] = []
     for value in modifiers:
-        words = value[0].split()
-        if all(words[0] != v[0].split()[0] and words[-1] != v[0].split()[-1] for v in kept):
+        if not any(set(ends(value)) & set(ends(v)) for v in kept):
             kept.append(value)
     return tuple(kept)
 

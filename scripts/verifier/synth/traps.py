@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from scripts.verifier.synth.model import Meaning, Value
+from scripts.verifier.synth.model import Meaning, Value, ends
 from scripts.verifier.synth.quantities import Quantities
 from scripts.verifier.synth.words import WordIndex, put
 
@@ -113,9 +113,9 @@ class TrapEdits:
     def _add(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
         if not meaning.schema.has_modifiers or len(meaning.modifiers) > 1:
             return None
-        taken = {end for v in meaning.modifiers for end in _ends(v)}
+        taken = {end for v in meaning.modifiers for end in ends(v)}
         free = [v for v in meaning.choices("M") if v[0] not in self._neutral]
-        fit = [v for v in free if not taken.intersection(_ends(v))]
+        fit = [v for v in free if not taken.intersection(ends(v))]
         return replace(meaning, modifiers=(*meaning.modifiers, rng.choice(fit))) if fit else None
 
     def _drop(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
@@ -181,7 +181,9 @@ class TrapEdits:
         return self._begin(meaning, rng, self._words.owners, "OSAB")
 
     def _restriction(self, meaning: Meaning, rng: random.Random) -> Meaning | None:
-        return self._begin(meaning, rng, self._words.restrictions, "ONT")
+        if meaning.schema.name not in {"task", "noun"}:
+            return None
+        return self._begin(meaning, rng, self._words.restrictions, "ON")
 
     @staticmethod
     def _begin(
@@ -210,12 +212,6 @@ class TrapEdits:
         new = replace(meaning, fill=fill, values=tuple(fresh), modifiers=())
         close = [self._differs(s, meaning.value(s), v) for s, v in fresh]
         return new if all(close) else None
-
-
-def _ends(value: Value) -> tuple[str, str]:
-    """First and last word: modifiers that share one look like alternatives of each other."""
-    words = value[0].split()
-    return words[0], words[-1]
 
 
 def _with(meaning: Meaning, slot: str, value: Value) -> Meaning:
