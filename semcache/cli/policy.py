@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from rich.table import Table
 from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.screen import Screen, wide_console
 from semcache.core import Caller, Directives, TenantId
+from semcache.decide.spans import explain_spans
 from semcache.errors import SemcacheError
 from semcache.parts import open_judge
 from semcache.policy import explain as explaining
@@ -141,8 +143,25 @@ def _print(results: tuple[TrialResult, ...]) -> None:
         )
     console = wide_console()
     console.print(table)
+    for result in results:
+        for line in _places(result):
+            console.print(line, highlight=False, markup=False)
     failed = sum(not result.passed for result in results)
     console.print(f"{len(results)} pairs, {failed} failed")
+
+
+def _places(result: TrialResult) -> Iterator[str]:
+    """Give the words that the gate's objections rest on, from the file's own pairs: nothing else is quoted."""
+    trial = result.case.trial
+    if result.outcome not in ("miss", "draft"):
+        return
+    for objection in explain_spans(trial.b, trial.a, result.case.policy.gate):
+        asked, stored = (
+            repr(text[slice(*span)]) if span else "-"
+            for text, span in ((trial.b, objection.asked), (trial.a, objection.stored))
+        )
+        effect = "raises the bar" if objection.raises else "vetoes"
+        yield f"  {result.case.where}: {objection.word} {effect}: a {stored}, b {asked}"
 
 
 def _row(result: TrialResult) -> dict[str, str]:

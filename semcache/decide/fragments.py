@@ -30,6 +30,8 @@ _REPLIES = frozenset(
         "hmm and or but also too sounds do that it both neither either me"
     )
 )
+_WH = (["how"], ["why"], ["when"], ["where"], ["who"])
+_BARE_WH = 3
 _CONJUNCTIONS = frozenset(split("and or but also plus then so"))
 _PREPOSITIONS = frozenset(split("in as for with without on at"))
 _VERBS = frozenset(
@@ -76,6 +78,8 @@ def _is_short_fragment(words: list[str]) -> bool:
     spaced = " ".join(words) + " "
     if words[0] == "which" and len(words) > 4:
         return False
+    if words[0] in _CONJUNCTIONS and words[1:2] in _WH and len(words) > _BARE_WH and words[2] != "about":
+        return _points_back(words)
     if all(word in _REPLIES for word in words) or spaced.startswith(tuple(o + " " for o in _OPENINGS)):
         return True
     has_verb = not _VERBS.isdisjoint(words)
