@@ -10,6 +10,9 @@ for b too) and `category`. For each pair four counts, each a part of the one bef
 - gate: and the gate has nothing against the last questions;
 - policy: and the last questions reach the chat domain's own threshold (equal ones always do).
 
+Beside them `alike`: pairs that do not agree but may be one case in other words; such a pair is never served
+directly.
+
 Shares are of good pairs (served rightly) and of traps (served wrongly) with Wilson 95 % intervals, category
 by category. CPU time of reading and comparing is reported beside it. Files that are not there are skipped.
 """
@@ -30,7 +33,7 @@ from rig.report import circumstances, console, headline, quantile, save, wilson
 from rig.serving import ROOT
 
 from semcache.core import GateRules, TenantId
-from semcache.decide.context import NEAR, Nearness, Reading, agree, read, settle
+from semcache.decide.context import NEAR, Nearness, Reading, agree, alike, read, settle
 from semcache.decide.gate import vetoes
 from semcache.embed.canonical import canonical_text
 from semcache.embed.open import open_encoder
@@ -104,10 +107,11 @@ class Meter:
         reasons = agree(asked, stored)
         self.agree_times.append(time.process_time() - start)
         tally.reasons.update(reasons)
-        if reasons:
-            return
         last = await self.similarity(a, b)
         nearness = Nearness(await self.similarity(stored.text, asked.text), last)
+        if reasons:
+            tally.passed["alike"] += alike(asked, stored, nearness) and not vetoes(a, b, GateRules())
+            return
         near = not agree(asked, stored, nearness)
         gate = near and not vetoes(a, b, GateRules())
         policy = gate and last >= self.policy.threshold
@@ -146,7 +150,7 @@ def total(tallies: Tallies, *, same: bool) -> Tally:
 
 def table(name: str, tallies: Tallies) -> Table:
     """Lay out one file."""
-    screen = Table("category", "pairs are", "n", *STEPS, "95 % (gate)", "why not", title=name)
+    screen = Table("category", "pairs are", "n", *STEPS, "alike", "95 % (gate)", "why not", title=name)
     rows = [("all", same, total(tallies, same=same)) for same in (True, False)]
     rows += [(category, same, tally) for (category, same), tally in sorted(tallies.items())]
     for category, same, tally in rows:
@@ -155,7 +159,7 @@ def table(name: str, tallies: Tallies) -> Table:
             category,
             "good" if same else "traps",
             str(tally.pairs),
-            *(str(tally.passed[step]) for step in STEPS),
+            *(str(tally.passed[step]) for step in (*STEPS, "alike")),
             f"{100 * low:.0f}-{100 * high:.0f} %",
             " ".join(f"{word.removeprefix('context-')}:{n}" for word, n in tally.reasons.most_common(4)),
         )
@@ -169,7 +173,7 @@ def figures(tallies: Tallies) -> list[dict[str, object]]:
             "category": category,
             "same": same,
             "pairs": tally.pairs,
-            **{step: tally.passed[step] for step in STEPS},
+            **{step: tally.passed[step] for step in (*STEPS, "alike")},
             "reasons": dict(tally.reasons),
             "kinds": dict(tally.kinds),
         }

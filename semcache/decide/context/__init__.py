@@ -8,7 +8,7 @@ Pure and without a language model; English, Chinese and mixed. Knows nothing of 
 and requests.
 """
 
-from semcache.decide.context.agreement import NEAR, Nearness, agree
+from semcache.decide.context.agreement import ALIKE, NEAR, Nearness, agree, alike
 from semcache.decide.context.resolve import APART, Kind, Reading, read, settle
 
-__all__ = ["APART", "NEAR", "Kind", "Nearness", "Reading", "agree", "read", "settle"]
+__all__ = ["ALIKE", "APART", "NEAR", "Kind", "Nearness", "Reading", "agree", "alike", "read", "settle"]

@@ -77,17 +77,59 @@ _FIGURES = frozenset(split("numbers units money dates names codes persons places
 """Rules of the gate that hold for a whole chat; the others weigh sentences."""
 
 
+ALIKE = Nearness(resolved=0.75, last=0.8)
+"""Least nearness of chats that are only alike."""
+_SHARED = 0.4
+
+
+def alike(asked: Reading, stored: Reading, nearness: Nearness) -> bool:
+    """Tell whether two bound chats that do not agree may be one case in other words, or with something added.
+
+    They hold the same figures, dates, names, kinds, denials and corrections, the same offer, and
+    no sentence of one is a sentence of the other with a word exchanged; what is left is content
+    words of one that the other lacks. Those may be another wording, and may be another detail that
+    changes the answer: no ground for serving, but for having a model revise the stored answer, or for
+    asking a verifier. Symmetric.
+    """
+    asked, stored = settle(asked, None), settle(stored, None)
+    one, other = matter(asked.context), matter(stored.context)
+    if one is None or other is None or (asked.kind, stored.kind) != ("bound", "bound"):
+        return False
+    if one.record.system != other.record.system or _pointing(one, other):
+        return False
+    near = nearness.resolved >= ALIKE.resolved and nearness.last >= ALIKE.last
+    return near and _is_one_case(one, other)
+
+
+def _is_one_case(one: Matter, other: Matter) -> bool:
+    left, right = one.own - other.every, other.own - one.every
+    shared = len(one.own & other.own) >= _SHARED * len(one.own | other.own)
+    if (left and right and not shared) or not set(_matters(one, other, None)) <= {Reason.DETAIL.value}:
+        return False
+    figures = _FIGURES.intersection(differences(one.all_text, other.all_text))
+    return (
+        not figures
+        and not sentences_differ(one.told, other.told, one.every & other.every)
+        and not _heard_otherwise(one, other)
+    )
+
+
 def _bound(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, ...]:
+    found = _pointing(one, other)
+    if found or one.history == other.history:
+        return found
+    # The dear comparisons are made for those few that pass the cheap ones.
+    return _matters(one, other, nearness) or _wording(one, other)
+
+
+def _pointing(one: Matter, other: Matter) -> tuple[str, ...]:
+    """What the last question answers, points at or accepts."""
     reasons = {
         Reason.REPLY: one.record.reply != other.record.reply,
         Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
         Reason.OFFER: _offers_differ(one, other),
     }
-    found = tuple(word.value for word, objects in reasons.items() if objects)
-    if found or one.history == other.history:
-        return found
-    # The dear comparisons are made for those few that pass the cheap ones.
-    return _matters(one, other, nearness) or _wording(one, other)
+    return tuple(word.value for word, objects in reasons.items() if objects)
 
 
 def _offers_differ(one: Matter, other: Matter) -> bool:

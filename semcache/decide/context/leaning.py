@@ -111,7 +111,7 @@ _ATTRIBUTES = frozenset(
         "advantage disadvantage pros cons plan deal offer link email phone eta estimate schedule notice period payment invoice receipt confirmation "
         "label cancel exchange replacement credit upgrade downgrade change send start finish end pay arrive buy ship charged eligible covered qualify "
         "happen expire last work apply matter recommend summary summarize summarise explain shorten translate rewrite list table bullet points word words sentence sentences paragraph english "
-        "spanish french german chinese japanese korean italian language tone formal informal simple simpler installation assembly repair insurance financing protection coverage training demo trial sample setup maintenance spare part parts accessories model models brand brands material materials range selection provide offer carry sell stock detail details"
+        "spanish french german chinese japanese korean italian language tone formal informal simple simpler installation assembly repair insurance financing protection coverage training demo trial sample setup maintenance spare part parts accessories model models brand brands material materials range selection detail details"
     )
 )
 _DUMMY = frozenset(

@@ -9,13 +9,13 @@ words alone cannot tell. Knows nothing of records and vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import pairwise
 
 from semcache.decide.context import last
 from semcache.decide.context.chatter import is_courtesy
-from semcache.decide.context.clauses import sentences
+from semcache.decide.context.clauses import asks, sentences
 from semcache.decide.context.standing import Standing, standing
 from semcache.decide.context.turns import Turn
 from semcache.decide.context.words import units, words_of
@@ -34,6 +34,8 @@ _COMMON = frozenset(
     for unit in units(word)
 )
 _LONG = 4
+_EXAMPLES = 2
+_TERSE = 5
 _YOU = frozenset(split("you your yours"))
 _HAN_YOU = ("你们", "贵公司", "贵店", "您们", "你们的")
 _FIRST_PERSON = frozenset(split("i me my mine we us our ours myself"))
@@ -76,7 +78,8 @@ class Reach(Enum):
 def reach(history: Iterable[Turn], asked: str) -> Reach:
     """Tell whether the history bears on the question."""
     own = last.meant(asked)
-    if own.reply or own.index or own.leans:
+    history = tuple(history)
+    if own.reply or own.index or own.leans or _shows_how(history):
         return Reach.BEARS
     before = [
         (turn.user, part)
@@ -91,6 +94,15 @@ def reach(history: Iterable[Turn], asked: str) -> Reach:
         return Reach.UNSURE if widest is Standing.PERSON else Reach.APART
     told = widest is Standing.PERSON or (widest is Standing.TOLD and own.personal)
     return Reach.BEARS if told else Reach.UNSURE
+
+
+def _shows_how(history: Sequence[Turn]) -> bool:
+    """True for examples of how to answer: several questions, each answered in a few words."""
+    answers = [turn.text for turn in history if not turn.user]
+    return len(answers) >= _EXAMPLES and all(
+        len(words_of(text)) <= _TERSE and not is_courtesy(text, user=False) and not asks(text)
+        for text in answers
+    )
 
 
 def _is_to_those_who_serve(asked: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 MAX_TURNS = 64
 """Turns of a history that are read; the client's whole history counts."""
-MAX_CHARACTERS = 12_000
+MAX_CHARACTERS = 8_000
 """Characters of all turns together: what is longer holds too much to be sure of."""
 _PLAIN = frozenset(("role", "content", "cache_control"))
 _INSTRUCTIONS = frozenset(("system", "developer"))

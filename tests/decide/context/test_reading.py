@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.decide.context import Nearness, Reading, agree, read, settle
+from semcache.decide.context import Nearness, Reading, agree, alike, read, settle
 from semcache.decide.context.record import MAX_BYTES, Record, load
 from semcache.decide.context.resolve import TEXT_WIDTH
 from tests.decide.context.build import reading, turns
@@ -24,6 +24,7 @@ KINDS = [
     ("Only answer in French. | Oui. | Who painted the Mona Lisa?", "bound"),
     ("My account is locked. | Shall I send a link? | Yes please", "bound"),
     ("Hello | Hi! | Yes please", "opaque"),
+    ("Capital of Peru? | Lima (PE) | Capital of Kenya? | Nairobi (KE) | Who painted Guernica in 1937?", "bound"),
     ("Name two. | Sure | Tell me about the third option", "opaque"),
     ("Here is my code: ```x = 1``` | I see. | What does it do?", "opaque"),
     ("Soy alérgico a las nueces y no como carne de cerdo. | Vale. | ¿Qué puedo cocinar para la cena esta noche?", "opaque"),
@@ -70,7 +71,7 @@ def test_hostile_chats_are_opaque_and_agree_with_themselves_only(chat: list[obje
 
 @pytest.mark.parametrize(
     ("cosine", "kind"),
-    [(None, "bound"), (0.3, "bound"), (0.1, "bound"), (float("nan"), "bound"), (0.05, "standalone")],
+    [(None, "bound"), (0.3, "bound"), (0.2, "bound"), (float("nan"), "bound"), (0.05, "standalone")],
 )
 def test_a_subject_in_new_words_is_settled_by_vectors(cosine: float | None, kind: str) -> None:
     found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
@@ -192,6 +193,25 @@ def test_any_chats(one: list[object], other: list[object]) -> None:
     assert len(left.context) <= MAX_BYTES
 
 
+def test_many_clauses_are_opaque() -> None:
+    crowd = " ".join(f"Ab{i} fell." for i in range(130))
+    assert reading(f"{crowd} | I see. | What is it?").kind == "opaque"
+
+
+def test_comparing_the_largest_chats_takes_milliseconds() -> None:
+    one, other = (
+        reading(
+            " | ".join(f"My {tag}{i} leaks. | I saw {tag}{i} here." for i in range(28)) + " | What is it?"
+        )
+        for tag in ("tap", "lid")
+    )
+    assert one.kind == other.kind == "bound"
+    start = time.process_time()
+    agree(one, other)
+    alike(one, other, Nearness(1.0, 1.0))
+    assert time.process_time() - start < 0.3
+
+
 def _seconds(chat: list[dict[str, str]]) -> float:
     start = time.process_time()
     read(chat, "")
@@ -232,6 +252,43 @@ def test_huge_chats_are_opaque_at_once() -> None:
 )
 def test_time_is_bounded_whatever_is_repeated(filler: str) -> None:
     chat = turns(
-        f"{(filler * 6_000)[:6_000]} | {(filler * 3_000)[:3_000]} | {(filler * 1_900)[:1_900]} what is it?"
+        f"{(filler * 4_000)[:4_000]} | {(filler * 2_000)[:2_000]} | {(filler * 1_900)[:1_900]} what is it?"
     )
     assert _seconds(chat) < 1.0
+
+
+def test_alike_is_less_than_agreeing() -> None:
+    plain = reading(
+        "I bought a kettle. | Okay. | It leaks at the bottom after boiling. | I see. | What should I do with it?"
+    )
+    more = reading("I bought a kettle. | Okay. | It leaks at the bottom after boiling. | I see. | I filled in vinegar. | Hm. | What should I do with it?")  # fmt: skip
+    near = Nearness(0.9, 1.0)
+    assert agree(plain, more) == ("context-detail",)
+    assert alike(plain, more, near)
+    assert alike(more, plain, near)
+    assert not alike(plain, more, Nearness(0.7, 1.0))
+    assert not alike(plain, more, Nearness(0.9, 0.7))
+    assert not alike(plain, more, Nearness(float("nan"), 1.0))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "I bought a kettle for 90 dollars. | Okay. | It leaks at the bottom after boiling. | I see. | What should I do with it?",
+        "I bought a kettle. | Okay. | It leaks at the lid after boiling. | I see. | What should I do with it?",
+        "I bought a kettle. | Okay. | It does not leak at the bottom after boiling. | I see. | What should I do with it?",
+        "I bought a kettle. | Okay. | It leaks at the bottom after boiling. | Shall I refund it? | Yes",
+        "I want to renew a passport. | Okay. | The office is closed. | I see. | What should I do with it?",
+    ],
+)
+def test_another_detail_is_not_alike(other: str) -> None:
+    plain = reading(
+        "I bought a kettle. | Okay. | It leaks at the bottom after boiling. | I see. | What should I do with it?"
+    )
+    assert not alike(plain, reading(other), Nearness(1.0, 1.0))
+
+
+def test_what_stands_alone_or_is_opaque_is_never_alike() -> None:
+    alone, opaque = reading("What is a kettle?"), read([], "")
+    assert not alike(alone, alone, Nearness(1.0, 1.0))
+    assert not alike(opaque, opaque, Nearness(1.0, 1.0))
