@@ -212,6 +212,7 @@ class Entry:
 
     `prompt` is the last user text as asked. `embedding` is None when the text was never
     encoded or may not be matched semantically (too long for the encoder, exact-only request).
+    `context` is what was said before and bears on it, as `decide.context` wrote it down.
     """
 
     id: EntryId
@@ -229,6 +230,7 @@ class Entry:
     status: ReviewStatus = ReviewStatus.UNREVIEWED
     version: int = 1
     epochs: Epochs = field(default_factory=Epochs)
+    context: bytes = b""
 
     def age(self, now: float) -> float:
         """Seconds since the answer was produced; never negative, whatever the clock did."""
@@ -283,6 +285,7 @@ class CachePolicy:
     generation: str = ""
     store_tool_calls: bool = False
     encoder_scales: tuple[EncoderScale, ...] = ()
+    conversations: str = "resolved"
     verifier: bool = True
     min_score: float = 0.5
     risk: RiskPolicy = field(default_factory=RiskPolicy)

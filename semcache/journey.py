@@ -31,7 +31,9 @@ from semcache.core import (
     Namespace,
     Usage,
 )
+from semcache.embed.fingerprint import Partition
 from semcache.errors import EncoderError, StoreError, VectorIndexError
+from semcache.meeting import Meeting
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator, UpstreamCall
@@ -104,9 +106,11 @@ class Step:
     snapshot: PolicySnapshot
     policy: CachePolicy
     backend: Backend
+    partition: Partition
     namespace: Namespace
     key: ExactKey
     trace: Trace
+    meeting: Meeting | None = None
     epochs: Epochs | None = None
     embedding: Embedding | None = None
     encoding: asyncio.Task[Embedding | None] | None = None

@@ -42,18 +42,22 @@ def similarity_of(
 
 
 def near_enough(
-    encoder: Encoder, policy: CachePolicy, generation: EncoderId, neighbours: Sequence[Neighbour]
+    encoder: Encoder,
+    policy: CachePolicy,
+    generation: EncoderId,
+    neighbours: Sequence[Neighbour],
+    floor: float,
 ) -> list[tuple[EntryId, float]] | Miss:
     """Give the neighbours that are of any use, best first, with their similarities; or why none is.
 
-    What lies below every bar of the policy need not be read from the store.
+    What lies below `floor`, below which nothing is of use, need not be read from the store.
     """
     near: list[tuple[EntryId, float]] = []
     for neighbour in neighbours:
         similarity = similarity_of(encoder, policy, generation, neighbour.cosine)
         if similarity is None:
             return Miss("uncalibrated-encoder")
-        if similarity < policy.floor:
+        if similarity < floor:
             return near or Miss("below-threshold", similarity=similarity)
         near.append((neighbour.entry_id, similarity))
     return near or Miss("empty")

@@ -20,6 +20,7 @@ from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.core import (
     Bypass,
+    CachePolicy,
     Decision,
     Embedding,
     Entry,
@@ -33,10 +34,12 @@ from semcache.core import (
 from semcache.decide import admission
 from semcache.decide.decision import Candidate, decide
 from semcache.decide.freshness import is_servable
+from semcache.decide.reasons import Reason
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Step, Trace, call_of, to_serve
 from semcache.judging import near_enough
+from semcache.meeting import Meeting, agreeing, meet, namespaces
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
@@ -172,18 +175,18 @@ class Pipeline:
             return Miss(closed)
         if self.encoder is None:
             return Miss("no-encoder")
-        if self.index.count(step.namespace) == 0:
+        if not any(self.index.count(place) for place in namespaces(request, step.partition, step.policy)):
             return Miss("empty-namespace")
-        prompt = request.prompt or ""
-        embedding = step.embedding = await self.encoder.encode(prompt)
+        meeting = step.meeting = await meet(request, step.partition, step.policy, self.encoder)
+        embedding = step.embedding = await self.encoder.encode(meeting.reading.text)
         if not step.tighten(self.classifiers, embedding):
             return Miss("classifier-loading")
         closed = admission.may_match(step.policy, request, directives)
         if closed is not None:
             return Miss(closed)
-        return await self._judged(step, self.encoder, embedding)
+        return await self._judged(step, self.encoder, meeting, embedding)
 
-    async def _judged(self, step: Step, encoder: Encoder, embedding: Embedding) -> Decision:
+    async def _judged(self, step: Step, encoder: Encoder, meeting: Meeting, embedding: Embedding) -> Decision:
         """Search, re-read what is near enough to matter, decide.
 
         Vectors without an entry are forgotten; where they took places, the search is made again.
@@ -191,17 +194,25 @@ class Pipeline:
         policy, directives = step.policy, step.asked.directives
         candidates: list[Candidate] = []
         for _ in range(_SEARCHES):
-            neighbours = await self.index.search(step.namespace, embedding, policy.neighbours)
-            near = near_enough(encoder, policy, embedding.encoder, neighbours)
+            neighbours = await self.index.search(meeting.namespace, embedding, policy.neighbours)
+            near = near_enough(encoder, policy, embedding.encoder, neighbours, meeting.floor(policy))
             if isinstance(near, Miss):
                 return near
             entries = await self.store.get_many(policy.tenant, [entry_id for entry_id, _ in near])
             found = zip(near, entries, strict=True)
-            candidates = [Candidate(e, s) for (_, s), e in found if e and _belongs(e, step, embedding)]
+            candidates = [
+                Candidate(e, s) for (_, s), e in found if e and _belongs(e, step, meeting, embedding)
+            ]
             ghosts = [name for (name, _), entry in zip(near, entries, strict=True) if entry is None]
             if not ghosts:
                 break
             await self.index.remove(ghosts)
+        if meeting.is_bound:
+            candidates, against = await agreeing(
+                meeting, step.asked.request, policy, encoder, embedding, candidates
+            )
+            if against:
+                return Miss(Reason.CONTEXT.value, against)
         asked, now = step.asked.request.prompt or "", self.clock.now()
         serving = await self.standings.serving(policy)
         return decide(policy, directives, asked, candidates, now, self.verifier, serving)
@@ -218,7 +229,7 @@ class Pipeline:
         remember = storable and step.epochs is not None
         matchable = admission.may_match(step.policy, request, directives) is None
         if remember and matchable and step.embedding is None:
-            step.encoding = self.spawn(self.memory.encode(step, request.prompt or ""))
+            step.encoding = self.spawn(self.memory.encode(step))
         ticket = self.flights.join(
             self._flight_key(step) if storable and not directives.no_read else None,
             lambda: step.backend.generator.open(call_of(asked, step.backend, step.policy, step.snapshot)),
@@ -240,34 +251,41 @@ class Pipeline:
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
         backend = self.backend_of(asked.caller.tenant, asked.upstream)
         trace = Trace(policy, Miss("pending"), backend.generator.name)
+        partition = _partition(asked, policy, backend)
         if asked.raw_body is not None:
             # Such a body cannot be hashed; it is never looked up or stored.
-            return Step(asked, snapshot, policy, backend, Namespace(policy.tenant, ""), ExactKey(""), trace)
-        owner = asked.caller.principal
-        if policy.scope is Scope.USER:
-            owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
-        partition = Partition(
-            tenant=policy.tenant,
-            scope=policy.scope,
-            owner=owner,
-            extra=asked.directives.namespace,
-            upstream=backend.identity,
-            headers=asked.answer_changing,
-        )
+            nowhere = Namespace(policy.tenant, "")
+            return Step(asked, snapshot, policy, backend, partition, nowhere, ExactKey(""), trace)
         keys = asked.request.keys.get(partition)
         if keys is None:
             namespace = namespace_of(asked.request, partition)
             keys = asked.request.keys[partition] = (namespace, exact_key(namespace, asked.request))
-        return Step(asked, snapshot, policy, backend, *keys, trace)
+        return Step(asked, snapshot, policy, backend, partition, *keys, trace)
 
     def _epoch_keys(self, step: Step) -> list[str]:
         """The counters an answer to this request is born under."""
-        keys = ["", f"ns:{step.namespace.digest}", f"model:{step.asked.request.model}", f"key:{step.key}"]
+        places = namespaces(step.asked.request, step.partition, step.policy)
+        keys = ["", f"model:{step.asked.request.model}", f"key:{step.key}"]
+        keys += [f"ns:{place.digest}" for place in places]
         return keys + [f"tag:{tag}" for tag in step.asked.directives.tags]
 
 
-def _belongs(entry: Entry, step: Step, embedding: Embedding) -> bool:
+def _partition(asked: Asked, policy: CachePolicy, backend: Backend) -> Partition:
+    owner = asked.caller.principal
+    if policy.scope is Scope.USER:
+        owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
+    return Partition(
+        tenant=policy.tenant,
+        scope=policy.scope,
+        owner=owner,
+        extra=asked.directives.namespace,
+        upstream=backend.identity,
+        headers=asked.answer_changing,
+    )
+
+
+def _belongs(entry: Entry, step: Step, meeting: Meeting, embedding: Embedding) -> bool:
     """The index may be behind: what it found must still be of this namespace and this encoder."""
     same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
     whole = entry.completion.chunks is None or step.asked.request.stream
-    return same_encoder and whole and entry.namespace == step.namespace.digest
+    return same_encoder and whole and entry.namespace == meeting.namespace.digest

@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from semcache.core import Completion, Embedding, Entry, EntryId, Epochs
+from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Namespace
 from semcache.decide import admission
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.journey import Step
+from semcache.meeting import meet
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 
@@ -71,15 +72,21 @@ class Memory:
 
         return keep
 
-    async def encode(self, step: Step, prompt: str) -> Embedding | None:
+    async def encode(self, step: Step) -> Embedding | None:
         """Embed beside the upstream call what will be stored; a failure is noted, not raised."""
         if self.encoder is None:
             return None
         try:
-            return await self.encoder.encode(prompt)
+            return await self._embed(step, self.encoder)
         except EncoderError as error:
             step.fault("encoder", error)
             return None
+
+    async def _embed(self, step: Step, encoder: Encoder) -> Embedding:
+        """Embed the text by which the request is found, in the place where others will look."""
+        if step.meeting is None:
+            step.meeting = await meet(step.asked.request, step.partition, step.policy, encoder)
+        return await encoder.encode(step.meeting.reading.text)
 
     def _closed_by_domain(self, step: Step, embedding: Embedding) -> str | None:
         """A question embedded only to be stored is classified too: its domain says whether and how long."""
@@ -91,7 +98,7 @@ class Memory:
             if not await self.store.put(entry):
                 return False
             if entry.embedding is not None:
-                await self.index.add(step.namespace, entry.id, entry.embedding)
+                await self.index.add(Namespace(entry.tenant, entry.namespace), entry.id, entry.embedding)
         except StoreError as error:
             step.fault("store", error)
             return False
@@ -104,7 +111,7 @@ class Memory:
         for pause in _LATER:
             await asyncio.sleep(pause)
             try:
-                embedding = await self.encoder.encode(entry.prompt) if self.encoder is not None else None
+                embedding = await self._embed(step, self.encoder) if self.encoder is not None else None
             except EncoderError as error:
                 if error.is_refusal:
                     return
@@ -115,11 +122,11 @@ class Memory:
 
     def _entry(self, step: Step, completion: Completion) -> Entry:
         now = self.clock.now()
-        request, directives = step.asked.request, step.asked.directives
+        request, directives, meeting = step.asked.request, step.asked.directives, step.meeting
         return Entry(
             id=self.new_id(),
             tenant=step.policy.tenant,
-            namespace=step.namespace.digest,
+            namespace=(meeting.namespace if meeting is not None else step.namespace).digest,
             key=step.key,
             domain=step.policy.domain,
             model=request.model,
@@ -130,4 +137,5 @@ class Memory:
             embedding=step.embedding,
             tags=directives.tags,
             epochs=step.epochs or Epochs(),
+            context=meeting.reading.context if meeting is not None and meeting.is_bound else b"",
         )

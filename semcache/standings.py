@@ -87,6 +87,7 @@ class Standings:
         self._spawn = spawn
         self._on_change = on_change
         self._held: dict[_Key, _Held] = {}
+        self._first_of: dict[_Key, asyncio.Task[None]] = {}
 
     async def serving(self, policy: CachePolicy) -> Serving:
         """Say what may be served under a policy. Never raises: what cannot be known is not allowed."""
@@ -114,13 +115,21 @@ class Standings:
         key = _key(policy)
         held = self._held.get(key)
         if held is None:
-            await self._work_out(key)
+            await self._first(key)
             return self._held.get(key)
         if self._clock.monotonic() - held.known_at > FRESH and (
             held.refreshing is None or held.refreshing.done()
         ):
             held.refreshing = self._spawn(self._work_out(key))
         return held
+
+    async def _first(self, key: _Key) -> None:
+        """Work out a standing once for all requests that wait for it; none of them can cut it short."""
+        work = self._first_of.get(key)
+        if work is None:
+            work = self._first_of[key] = self._spawn(self._work_out(key))
+            work.add_done_callback(lambda _: self._first_of.pop(key, None))
+        await asyncio.wait([work])
 
     async def _work_out(self, key: _Key) -> None:
         tenant, domain, risk = key

@@ -83,6 +83,7 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> CachePolicy
         generation=generation,
         store_tool_calls=knobs.store.tool_calls,
         encoder_scales=scales,
+        conversations=knobs.conversations,
         verifier=knobs.verifier.enabled,
         min_score=knobs.verifier.min_score,
         risk=_risk(knobs),

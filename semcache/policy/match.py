@@ -129,6 +129,8 @@ def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
         generation=max(a.generation, b.generation),
         store_tool_calls=a.store_tool_calls and b.store_tool_calls,
         encoder_scales=scales,
+        # "equal" is the stricter one; it sorts before "resolved".
+        conversations=min(a.conversations, b.conversations),
         verifier=a.verifier or b.verifier,
         min_score=max(a.min_score, b.min_score),
         risk=_stricter_risk(a.risk, b.risk),

@@ -11,6 +11,7 @@ from semcache.policy.parts import Knobs
 from semcache.policy.values import Duration, Flag
 
 ShortName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+JudgeName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9._:/-]{1,128})?$")]
 Share = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -35,8 +36,9 @@ class Audit(Knobs):
     max_calls_per_day: Annotated[int, Field(strict=True, ge=0, le=10**7)] = Field(
         200, description="Calls that audits may make a day."
     )
-    judge: ShortName | None = Field(
-        None, description="Upstream that decides where comparing both answers cannot. null: nobody does."
+    judge: JudgeName | None = Field(
+        None,
+        description="Upstream (NAME, or NAME/MODEL) that decides where comparing both answers cannot. null: nobody does.",
     )
     passthrough: Flag = Field(
         False, description="Whether callers who bring their own key may be billed for audits."
@@ -46,7 +48,7 @@ class Audit(Knobs):
 class Risk(Knobs):
     """The promise: of the answers served by meaning at most a stated share is wrong."""
 
-    budget: Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)] = Field(
+    budget: Annotated[float, Field(strict=True, gt=0, le=0.5, allow_inf_nan=False)] = Field(
         0.01, description="Greatest share of wrong answers among hits by meaning."
     )
     confidence: Annotated[float, Field(strict=True, ge=0.5, lt=1, allow_inf_nan=False)] = Field(

@@ -191,6 +191,11 @@ class DomainKnobs(Knobs):
     max_user_turns: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(
         20, description="Conversations with more user turns are never matched by meaning."
     )
+    conversations: Literal["resolved", "equal"] = Field(
+        "resolved",
+        description="Whether a question in a conversation is matched by what the conversation comes to, or only after"
+        " equal turns.",
+    )
     tools: Literal["exact", "off"] = Field(
         "exact", description="Requests with tools: exact matches only, or no cache at all."
     )

@@ -190,8 +190,8 @@ def _encode_texts(entry: Entry) -> bytes:
         entry.epochs.values,
     ]
     try:
-        packed = orjson.dumps(meta)
-    except TypeError as error:
+        packed = orjson.dumps([*meta, entry.context.decode()])
+    except (TypeError, UnicodeDecodeError) as error:
         raise _invalid("text or number that JSON cannot hold") from error
     texts = b"".join((struct.pack(">I", len(packed)), packed, completion.body, completion.chunks or b""))
     if len(texts) > MAX_UNPACKED:
@@ -237,7 +237,8 @@ def _unpack(packed: bytes, packing: int, size: int) -> bytes:
 
 def _build(meta: list[Any], texts: bytes, vector: Vector | None, status: ReviewStatus, version: int) -> Entry:
     (name, tenant, namespace, key, domain, model, prompt, created_at, expires_at, encoder) = meta[:10]
-    (tags, usage, has_tool_calls, body_size, chunks_size, epochs) = meta[10:]
+    # Entries written before chats were matched by what they say have no context.
+    (tags, usage, has_tool_calls, body_size, chunks_size, epochs, *context) = meta[10:]
     if len(texts) != body_size + (chunks_size or 0):
         raise ValueError(body_size)
     return Entry(
@@ -261,6 +262,7 @@ def _build(meta: list[Any], texts: bytes, vector: Vector | None, status: ReviewS
         status=status,
         version=version,
         epochs=Epochs(tuple((name, count) for name, count in epochs)),
+        context=context[0].encode() if context else b"",
     )
 
 

@@ -170,6 +170,7 @@ def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
             scale.encoder in own and set(scale.curves) >= set(own[scale.encoder])
             for scale in strict.encoder_scales
         ),
+        "conversations": strict.conversations <= loose.conversations,
         "verifier": strict.verifier >= loose.verifier,
         "min_score": strict.min_score >= loose.min_score,
         "risk": all(_takes_less_risk(strict.risk, loose.risk).values()),

@@ -28,7 +28,7 @@ def chat_of(knobs: str, folder: Path) -> CachePolicy:
         ("verifier: {enabled: 1}", "verifier.enabled"),
         ("verifier: off", "verifier: should be a mapping"),
         ("risk: {budget: 0}", "risk.budget: should be greater than 0"),
-        ("risk: {budget: 1}", "risk.budget: should be less than 1"),
+        ("risk: {budget: 1}", "risk.budget: should be less than or equal to 0.5"),
         ("risk: {confidence: 0.4}", "risk.confidence: should be greater than or equal to 0.5"),
         ("risk: {confidence: 1}", "risk.confidence: should be less than 1"),
         ("risk: {until_proven: hope}", "risk.until_proven: should be shadow, draft or serve"),
@@ -42,6 +42,7 @@ def chat_of(knobs: str, folder: Path) -> CachePolicy:
         ("audit: {max_usd_per_day: -1}", "audit.max_usd_per_day: should be greater than or equal to 0"),
         ("audit: {max_calls_per_day: 0.5}", "audit.max_calls_per_day: should be"),
         ("audit: {judge: ''}", "audit.judge: should match"),
+        ("audit: {judge: 'other/'}", "audit.judge: should match"),
     ],
 )
 def test_what_is_out_of_range_is_named(knobs: str, says: str) -> None:
@@ -59,7 +60,7 @@ def test_every_knob_reaches_the_decision_in_its_own_unit(tmp_path: Path) -> None
     policy = chat_of(
         "verifier: {enabled: false, min_score: 0.7}, risk: {budget: 0.02, confidence: 0.9, until_proven: draft,"
         " prior_hits: 5, half_life: 2d, age_out: 3d, feedback_weight: 0.25}, audit: {enabled: false, share_thin: 0.3,"
-        " share_proven: 0.1, max_usd_per_day: 0.25, max_calls_per_day: 7, judge: other, passthrough: true}",
+        " share_proven: 0.1, max_usd_per_day: 0.25, max_calls_per_day: 7, judge: other/model-5, passthrough: true}",
         tmp_path,
     )
     assert (policy.verifier, policy.min_score) == (False, 0.7)
@@ -74,7 +75,7 @@ def test_every_knob_reaches_the_decision_in_its_own_unit(tmp_path: Path) -> None
         audit_proven=0.1,
         feedback_weight=0.25,
     )
-    assert policy.audit == AuditPolicy(False, 250_000, 7, "other", passthrough=True)
+    assert policy.audit == AuditPolicy(False, 250_000, 7, "other/model-5", passthrough=True)
 
 
 def test_more_is_never_audited_once_proven_than_before(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_every_policy_that_loads_makes_rules_of_a_bound() -> None:
     "knobs",
     [
         "risk: {budget: 1.0e-6, confidence: 0.999, prior_hits: 0, half_life: 1s, age_out: 24h, feedback_weight: 0.001}",
-        "risk: {budget: 0.999, confidence: 0.5, prior_hits: 1000000, half_life: 366d, age_out: 366d, feedback_weight: 1}",
+        "risk: {budget: 0.5, confidence: 0.5, prior_hits: 1000000, half_life: 366d, age_out: 366d, feedback_weight: 1}",
         "audit: {share_thin: 0.001, share_proven: 1}",
         "audit: {share_thin: 1, share_proven: 0.001}",
     ],

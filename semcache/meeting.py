@@ -1,0 +1,138 @@
+"""Where a request meets others by meaning: in which namespace, by which text, and whether what was said before agrees.
+
+A single question meets in a namespace without history. So does the last question of a conversation
+where nothing said before bears on it; one that leans on what was said meets others that do, by a text that
+tells it whole, and the records of both conversations must agree. Everything else keeps its history in the
+namespace and meets only what was said after the very same words. Knows no decision and no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace
+from semcache.decide.context import NEAR, Nearness, Reading, agree, read, settle
+from semcache.decide.decision import Candidate
+from semcache.embed.canonical import canonical_text
+from semcache.embed.fingerprint import Partition
+from semcache.embed.resolved import RESOLVED, resolved_namespace
+from semcache.errors import EncoderError
+from semcache.judging import similarity_of
+from semcache.ports import Encoder
+
+_KINDS = ("standalone", "bound", "opaque")
+_INSTRUCTIONS = ("system", "developer")
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """The place of one request, and what it is known by there."""
+
+    reading: Reading
+    namespace: Namespace
+
+    @property
+    def is_bound(self) -> bool:
+        """True where what was said before must be compared."""
+        return self.reading.kind == "bound"
+
+    def floor(self, policy: CachePolicy) -> float:
+        """Give the similarity below which nothing found is of any use: of whole texts, or of questions."""
+        return NEAR.resolved if self.is_bound else policy.floor
+
+
+def namespaces(request: ChatRequest, partition: Partition, policy: CachePolicy) -> tuple[Namespace, ...]:
+    """Give every namespace in which a request may turn out to meet others."""
+    return tuple(
+        dict.fromkeys(resolved_namespace(request, partition, kind) for kind in _kinds(request, policy))
+    )
+
+
+async def meet(request: ChatRequest, partition: Partition, policy: CachePolicy, encoder: Encoder) -> Meeting:
+    """Read a request and give its place; where the encoder would have to say and cannot, a question is bound."""
+    reading = _read(request, policy)
+    if reading.otherwise is not None:
+        reading = settle(reading, await _cosine(encoder, reading.text, reading.background))
+    return Meeting(reading, resolved_namespace(request, partition, reading.kind))
+
+
+async def agreeing(
+    meeting: Meeting,
+    request: ChatRequest,
+    policy: CachePolicy,
+    encoder: Encoder,
+    embedding: Embedding,
+    found: Iterable[Candidate],
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """Keep the candidates whose conversations come to the same; else give the nearest one's reasons.
+
+    Their similarity becomes that of the last questions, which is what thresholds are about; that of the whole
+    texts only has to be near.
+
+    Raises:
+        EncoderError: the encoder failed.
+    """
+    kept: list[Candidate] = []
+    reasons: tuple[str, ...] = ()
+    for candidate in found:
+        entry = candidate.entry
+        # The namespace says that both are of one kind.
+        stored = Reading(meeting.reading.kind, "", entry.context)
+        against = agree(meeting.reading, stored)
+        if not against:
+            last = await _last(encoder, policy, request, entry, embedding)
+            against = agree(meeting.reading, stored, Nearness(candidate.similarity, last))
+            if not against:
+                kept.append(Candidate(entry, last))
+        reasons = reasons or against
+    return kept, () if kept else reasons
+
+
+def _kinds(request: ChatRequest, policy: CachePolicy) -> tuple[str, ...]:
+    if not _has_history(request):
+        return ("standalone",)
+    return _KINDS if policy.conversations == "resolved" else ("opaque",)
+
+
+def _has_history(request: ChatRequest) -> bool:
+    before = request.body["messages"][:-1]
+    return any(not isinstance(turn, dict) or turn.get("role") not in _INSTRUCTIONS for turn in before)
+
+
+def _read(request: ChatRequest, policy: CachePolicy) -> Reading:
+    asked = request.prompt or ""
+    kinds = _kinds(request, policy)
+    if request.prompt is None or len(kinds) == 1:
+        return Reading("standalone" if kinds == ("standalone",) else "opaque", asked, b"")
+    reading = read(request.body["messages"], request.system)
+    return reading if reading.kind in RESOLVED else Reading("opaque", asked, b"")
+
+
+async def _cosine(encoder: Encoder, one: str, other: str) -> float | None:
+    try:
+        left, right = await encoder.encode(one), await encoder.encode(other)
+    except EncoderError:
+        return None
+    if left.encoder != right.encoder:
+        return None
+    return encoder.to_reference(left.encoder, float(left.vector @ right.vector))
+
+
+async def _last(
+    encoder: Encoder, policy: CachePolicy, request: ChatRequest, entry: Entry, embedding: Embedding
+) -> float:
+    """Similarity of the last questions; equal ones are equal, whatever an encoder says."""
+    prompt = request.prompt or ""
+    if canonical_text(prompt) == canonical_text(entry.prompt):
+        return 1.0
+    try:
+        left, right = await encoder.encode(prompt), await encoder.encode(entry.prompt)
+    except EncoderError as error:
+        if error.is_refusal:
+            return -1.0
+        raise
+    if left.encoder != right.encoder or left.encoder != embedding.encoder:
+        return -1.0
+    found = similarity_of(encoder, policy, left.encoder, float(left.vector @ right.vector))
+    return -1.0 if found is None else found
