@@ -78,7 +78,7 @@ def meant(text: str) -> Last:
     compact = "".join(seen.words)
     return Last(
         body=body,
-        reply=answer(text) or (han_reply(compact) if han else reply(seen.words, joined)),
+        reply=answer(text) or (han_reply(compact) if han else reply(seen.words, joined, body)),
         index=index(seen.words, joined, compact),
         leans=han_leans(compact, body) if han else leans(seen.words, joined, body),
         personal=any(mark in compact for mark in _HAN_PERSONAL) if han else bool(_PERSONAL.search(joined)),

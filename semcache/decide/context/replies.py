@@ -48,7 +48,7 @@ def answer(sentence: str) -> str:
     return "+" if words[0] in _PLAIN_YES else ""
 
 
-def reply(words: tuple[str, ...], joined: str) -> str:
+def reply(words: tuple[str, ...], joined: str, body: str) -> str:
     """Give the sign of a short English reply: `+`, `-`, `~` for one that is neither, "" for no reply."""
     if not words or len(words) > _MAX_REPLY:
         return ""
@@ -56,7 +56,7 @@ def reply(words: tuple[str, ...], joined: str) -> str:
         ("do not", "not now", "not yet", "cancel that", "forget it", "never mind")
     ):
         return "-"
-    if asks(joined):
+    if asks(body):
         return ""
     if words[0] in _YES or joined.startswith(_DO_IT):
         return "+"

@@ -17,7 +17,7 @@ from semcache.decide.context import last, listing
 from semcache.decide.context.clauses import asks, sentences
 from semcache.decide.context.reach import Reach, reach
 from semcache.decide.context.record import Record
-from semcache.decide.context.sayings import heard, told
+from semcache.decide.context.sayings import heard, pieces, told
 from semcache.decide.context.smalltalk import topics
 from semcache.decide.context.turns import Turn, last_text, plain
 from semcache.decide.context.words import is_function, units, words_of
@@ -129,12 +129,14 @@ def _record(chat: tuple[Turn, ...], system: str) -> Record | None:
     if len(user) + len(assistant) > MAX_CLAUSES:
         return None
     # What a user says first is the matter, whatever it sounds like.
+    kept = [piece for part in sentences(own.body) for piece in pieces(part)]
+    asked = [piece for piece in kept if not topics(piece)]
     by_the_way = [i for i, part in enumerate(user) if topics(part) - (frozenset() if i else _MATTERS_FIRST)]
     return Record(
         system=_digest(system),
-        last=own.body,
+        last=" ".join(asked) if asked else own.body,
         told=tuple(part for i, part in enumerate(user) if i not in by_the_way),
-        asides=tuple(user[i] for i in by_the_way),
+        asides=(*(user[i] for i in by_the_way), *(piece for piece in kept if asked and topics(piece))),
         heard=assistant,
         offer=offer,
         item=item,

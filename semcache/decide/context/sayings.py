@@ -39,28 +39,28 @@ def told(history: Sequence[Turn]) -> Iterator[str]:
             if sign and before is not None:
                 questions = [said for said in sentences(before.text) if asks(said)]
                 yield from (f"{'No' if sign == '-' else 'Yes'}: {said}" for said in questions[-1:])
-            yield from _pieces(part)
+            yield from pieces(part)
 
 
-def _pieces(sentence: str) -> Iterator[str]:
+def pieces(sentence: str) -> Iterator[str]:
     """Yield a sentence without the courtesies and asides that lead into it or out of it."""
     if is_courtesy(sentence, user=True):
         return
-    pieces = [bare for piece in _commas().split(sentence) if (bare := _joint().sub("", piece.strip()))]
-    if len(pieces) < _SEVERAL:
+    parts = [bare for piece in _commas().split(sentence) if (bare := _joint().sub("", piece.strip()))]
+    if len(parts) < _SEVERAL:
         yield sentence
         return
-    start, end = 0, len(pieces)
-    while start < end - 1 and is_courtesy(pieces[start], user=True) and not answer(pieces[start]):
+    start, end = 0, len(parts)
+    while start < end - 1 and is_courtesy(parts[start], user=True) and not answer(parts[start]):
         start += 1
-    while end - 1 > start and is_courtesy(pieces[end - 1], user=True):
+    while end - 1 > start and is_courtesy(parts[end - 1], user=True):
         end -= 1
-    kept = pieces[start:end]
+    kept = parts[start:end]
     asides = [piece for piece in kept if len(kept) > 1 and topics(piece)]
     yield from asides
     rest = ", ".join(piece for piece in kept if piece not in asides)
     if rest:
-        yield sentence if rest == ", ".join(pieces) else rest
+        yield sentence if rest == ", ".join(parts) else rest
 
 
 @lru_cache(maxsize=1)

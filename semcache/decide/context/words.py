@@ -74,7 +74,7 @@ note noted aware unaware involve involved include-d relate related arrange arran
 decide decided choose-to intend intended aim aiming mention hopeful eager keen able-to capable allowed-to willing
 certainly perhaps possibly likely unlikely generally mainly mostly largely partly-because especially particularly specifically
 instead meanwhile otherwise therefore thus hence moreover furthermore besides regardless overall total-of
-somehow bunch whole-lot plenty several various multiple single double-check handful kinda pieces piece pair set
+finally favorite favourite aww ton relief truly literally somehow bunch whole-lot plenty several various multiple single double-check handful kinda pieces piece pair set
 advance hear heard read wonder planning plan-to end-up able unable supposed able
 """
 _RAW = frozenset(split("interested interesting"))
