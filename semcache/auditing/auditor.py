@@ -233,7 +233,7 @@ class Auditing:
 
     async def _judged(self, job: _Job, fresh: Completion) -> Verdict:
         step = job.step
-        question, cached, now = step.asked.request.prompt or "", job.hit.entry.completion, text_of(fresh)
+        question, cached, now = _question(step), job.hit.entry.completion, text_of(fresh)
         verdict = await self._bench.verdict(
             step.policy, step.asked.request.model, (question, text_of(cached), now)
         )
@@ -284,3 +284,8 @@ class Auditing:
         labels = sum(cell.n for cell in drawn)
         if labels > 0:
             self._told.estimated(tenant, domain, sum(cell.wrong for cell in drawn) / labels)
+
+
+def _question(step: Step) -> str:
+    """Give what was asked: as it reads whole where it leans on what was said before."""
+    return step.meeting.reading.text if step.meeting is not None else step.asked.request.prompt or ""

@@ -32,6 +32,7 @@ from semcache.core import (
     TenantId,
     Usage,
 )
+from semcache.embed.fingerprint import Partition
 from semcache.errors import UpstreamError
 from semcache.journey import Asked, Backend, Step, Trace
 from semcache.policy.loader import load_default
@@ -180,7 +181,16 @@ class Scene:
         request = parse_chat(body, "/v1/chat/completions")
         asked = Asked(request, caller or Caller(ACME), directives or Directives(), raw_body=raw_body)
         trace = Trace(policy, self.hit())
-        return Step(asked, SNAPSHOT, policy, self.backend, Namespace(ACME, ""), ExactKey("key"), trace)
+        return Step(
+            asked=asked,
+            snapshot=SNAPSHOT,
+            policy=policy,
+            backend=self.backend,
+            partition=Partition(ACME, Scope.TENANT, "", "", "up", ()),
+            namespace=Namespace(ACME, ""),
+            key=ExactKey("key"),
+            trace=trace,
+        )
 
     def hit(
         self,

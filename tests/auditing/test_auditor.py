@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,6 +59,19 @@ async def test_without_a_second_answer_the_first_word_stands() -> None:
     await capped.served(capped.step(policy=capped.with_audit(max_calls=1)))
     assert capped.told.audits == {"wrong": 1}
     assert capped.told.drops == {"cap": 1}
+
+
+async def test_a_question_that_leans_on_what_was_said_is_read_whole() -> None:
+    scene = Scene(answers=["Yes, it is allowed.", "Yes, that is allowed."])
+    step = scene.step("And in Spain?")
+    hit = scene.hit("Parking there is not allowed.")
+    await scene.served(step, hit)
+    step.meeting = SimpleNamespace(reading=SimpleNamespace(text="Is parking there allowed in Spain?"))
+    await scene.served(step, hit, "r2")
+    whole, fragment = await scene.evidence.recent(ACME, 5)
+    assert whole.finding is Finding.WRONG
+    assert "polarity" in whole.reasons
+    assert "polarity" not in fragment.reasons
 
 
 async def test_a_second_answer_that_leaves_it_open_confirms_nothing() -> None:
