@@ -62,6 +62,7 @@ _FEASTS = {
     "12-25": "christmas day|christmas|xmas|圣诞|圣诞节",
     "12-31": "new year's eve|new years eve|new year eve",
 }
+_WISHES = frozenset(("happy", "merry", "nice", "lovely", "great", "enjoy", "wonderful"))
 _WEEKEND = {"weekday": ("weekday",), "weekend": ("saturday", "sunday")}
 _NOON = {"12:00": "noon|midday|正午", "0:00": "midnight|午夜|零点"}
 
@@ -115,7 +116,7 @@ def of(
 ) -> Dates:
     """Join the marks of a text with what `quantities` read in digits; what an aside tells is left out."""
     told = frozenset(item.mark.member for item in found if item.start in asides and item.mark.member != "now")
-    found = [item for item in found if item.start not in asides]
+    found = [item for item in found if item.start not in asides and not _is_greeting(tokens, item)]
     named = {int(f.mark.member) for f in found if f.mark.name == _MONTH and _is_month(tokens, f)}
     clock = {f.mark.member for f in found if f.mark.name == "clock"}
     days = {
@@ -155,6 +156,13 @@ def _becoming(tokens: Sequence[Token]) -> tuple[str, ...]:
     return ("becoming",) if asks and any(token.low == "becoming" for token in tokens) else ()
 
 
+def _is_greeting(tokens: Sequence[Token], found: Found) -> bool:
+    """True for `happy Monday`, `have a nice weekend`, `新年快乐`."""
+    before = {token.low for token in tokens[max(0, found.start - 2) : found.start]}
+    after = "".join(token.low for token in tokens[found.end : found.end + 2])
+    return not _WISHES.isdisjoint(before) or after in ("快乐", "愉快")
+
+
 def _is_month(tokens: Sequence[Token], found: Found) -> bool:
     """`may`, `march` and the short forms are months only beside a number, or written like a name."""
     token = tokens[found.start]
@@ -177,8 +185,16 @@ def conflict(one: Dates, other: Dates) -> bool:
     """True when the texts speak of different days, months, clock times or times."""
     if one.tense and other.tense and one.tense != other.tense:
         return True
-    if one.days != other.days or one.times != other.times:
+    if one.times != other.times:
+        return True
+    # Beside a date the day of the week (or `tomorrow`) only repeats it.
+    dated = bool(one.months) and one.months == other.months
+    if _differ(one.days, other.days, loosely=dated):
         return True
     if one.told and other.told and one.told != other.told:
         return True
-    return (one.words - {"now"}) != (other.words - {"now"})
+    return _differ(one.words - {"now"}, other.words - {"now"}, loosely=dated)
+
+
+def _differ(one: frozenset[str], other: frozenset[str], *, loosely: bool) -> bool:
+    return one != other and not (loosely and (not one or not other))

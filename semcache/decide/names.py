@@ -293,7 +293,10 @@ def may_be_synonyms(one: Names, other: Names) -> bool:
 
 def code_conflict(one: Names, other: Names) -> bool:
     """True when an identifier, a quotation, an address or an operator of either text is nowhere in the other."""
-    if one.operators != other.operators or (one.letters - other.letters and other.letters - one.letters):
+    both = bool(one.operators) and bool(other.operators)
+    if (both and one.operators != other.operators) or (
+        one.letters - other.letters and other.letters - one.letters
+    ):
         return True
     return bool(odd_codes(one, other) or odd_codes(other, one))
 

@@ -11,6 +11,7 @@ from semcache.decide import clock, numerals
 from semcache.decide.quantities import Number
 from semcache.decide.reader import Reader, currency
 from semcache.decide.text import Text
+from semcache.decide.units import free_units
 
 _FRACTIONS = {("1", "2"): 0.5, ("1", "3"): 1 / 3, ("2", "3"): 2 / 3, ("1", "4"): 0.25, ("3", "4"): 0.75}
 
@@ -27,14 +28,9 @@ def digits(reader: Reader, i: int) -> int:
     taken = clock.read(text, i)
     if taken is not None:
         return reader.take(taken, i)
-    if reader.word(i - 1) in ("covid", "sars") or _is_numeronym(text, i):
-        return i + 1
-    if words[i : i + 2] == ("24", "7") and text.tokens[i + 1].gap == "/":
-        return i + 2
-    short = _short_year(text, i)
-    if short:
-        reader.found.numbers.append(Number(short, at=(i, i + 1)))
-        return i + 1
+    special = _special(reader, i)
+    if special is not None:
+        return special
     end = i + 1
     if reader.word(end).isdigit() and text.tokens[end].gap == "/" and (words[i], words[end]) in _FRACTIONS:
         fraction = _FRACTIONS[words[i], words[end]]
@@ -55,6 +51,40 @@ def digits(reader: Reader, i: int) -> int:
     reader.found.numbers += [Number(part, at=(i, i + 1)) for part in firsts]
     value = float(last) if last.count(".") <= 1 and len(last) <= 18 else None
     return _scaled(reader, i, end, value, last)
+
+
+def _special(reader: Reader, i: int) -> int | None:
+    """Read what looks like a number and is none (`24/7`, `k8s`), feet and inches, and years of two digits."""
+    text, words = reader.text, reader.text.words
+    if reader.word(i - 1) in ("covid", "sars") or _is_numeronym(text, i):
+        return i + 1
+    if words[i : i + 2] == ("24", "7") and text.tokens[i + 1].gap == "/":
+        return i + 2
+    short = _short_year(text, i)
+    if short:
+        reader.found.numbers.append(Number(short, at=(i, i + 1)))
+        return i + 1
+    return _feet(reader, i)
+
+
+def _feet(reader: Reader, i: int) -> int | None:
+    """Read `5'10"`."""
+    tokens = reader.text.tokens
+    if (
+        i + 1 >= len(tokens)
+        or tokens[i + 1].gap != "'"
+        or not tokens[i].low.isdecimal()
+        or not tokens[i + 1].low.isdecimal()
+    ):
+        return None
+    if len(tokens[i].low) > 1 or len(tokens[i + 1].low) > 2 or int(tokens[i + 1].low) > 11:
+        return None
+    measure = ("length", float(f"{0.3048 * int(tokens[i].low) + 0.0254 * int(tokens[i + 1].low):.9g}"))
+    reader.found.numbers.append(
+        Number(f"{tokens[i].low}+{tokens[i + 1].low}", measure, at=(i, i + 2), unit="ft")
+    )
+    reader.found.units.append((free_units()["feet"], measure))
+    return i + 2
 
 
 def _is_numeronym(text: Text, i: int) -> bool:
@@ -118,5 +148,8 @@ def _parts(word: str) -> list[str]:
     head, *groups = word.split(",")
     thousands = bool(groups) and 1 <= len(head) <= 3 and all(len(g.partition(".")[0]) == 3 for g in groups)
     parts = ["".join([head, *groups])] if thousands else [head, *groups]
+    if len(groups) == 1 and len(groups[0]) <= 2:
+        # A comma before the decimals.
+        parts = [f"{head}.{groups[0]}"]
     parts = [re.sub(r"^(\d+)\.0+$", r"\1", part) for part in parts]
     return [part.lstrip("0") if part.lstrip("0")[:1].isdigit() else "0" + part.lstrip("0") for part in parts]

@@ -29,6 +29,9 @@ def han(reader: Reader, i: int) -> int:
     while reader.word(end) in numerals.HAN_NUMERALS:
         end += 1
     run = "".join(words[i:end])
+    part = _part(reader, i, end, run)
+    if part is not None:
+        return part
     if not _is_numeral(reader, i, end, run):
         return end
     value = numerals.chinese(run)
@@ -42,6 +45,19 @@ def han(reader: Reader, i: int) -> int:
     if reader.text.words[end : end + 2] == ("个", "半"):
         return reader.note(i, end + 2, value + 0.5, f"{value + 0.5:.15g}")
     return reader.note(i, end, float(value), str(value), soft=value == 1 or reader.word(end) in _POINTING)
+
+
+def _part(reader: Reader, i: int, end: int, run: str) -> int | None:
+    """Read `一半` and `三分之一`."""
+    if run == "一" and reader.word(end) == "半" and unit_at(reader.text.words, end + 1)[0] is None:
+        return reader.note(i, end + 1, 0.5, "0.5")
+    last = end + 2
+    while reader.word(last) and reader.word(last) in numerals.HAN_NUMERALS:
+        last += 1
+    if run == "百" or reader.text.words[end : end + 2] != ("分", "之") or last == end + 2:
+        return None
+    whole, count = numerals.chinese(run), numerals.chinese("".join(reader.text.words[end + 2 : last]))
+    return reader.note(i, last, count / whole, f"{count / whole:g}") if whole else None
 
 
 def _is_numeral(reader: Reader, i: int, end: int, run: str) -> bool:

@@ -79,6 +79,8 @@ def cardinal(reader: Reader, i: int) -> int | None:
     value, end = numerals.english(words, i)
     if end == i:
         return None
+    if reader.word(end) == "dozen":
+        value, end = value * 12, end + 1
     idle = not _ASKING.isdisjoint(words[end : end + 2]) or words[max(0, i - 2) : i] in (
         ("thanks", "a"),
         ("thank", "a"),

@@ -29,6 +29,10 @@ _TYPES = frozenset(
 _TIMES = frozenset(("times", "次", "遍", "回", "ago"))
 
 
+_AFTER_PRICE = frozenset("钱以左的够能可多吗呢了是要换和到至买卖一二三四五六七八九半怎给太贵行不上下之内")
+_HAN_DIGITS = "零一二三四五六七八九"
+
+
 @dataclass(slots=True)
 class Reader:
     """The state of one pass: what was found, and which token places units took."""
@@ -57,6 +61,8 @@ class Reader:
             value, after = value + 0.5, after + 3
         elif unit is not None and value is not None and self.word(after) == "半":
             value, after = value + 0.5, after + 1
+        if unit is not None and self.word(after - 1) in ("块", "元") and not self._is_price(after):
+            unit, after = None, end
         if unit is not None and value is not None:
             more, after = self._tail(unit, after)
             value += more
@@ -65,6 +71,13 @@ class Reader:
         self._add(unit, value, spelling, (i, max(after, end)), soft=soft, vague=vague)
         self.used |= set(range(end, after)) if unit is not None else set()
         return max(after, end)
+
+    def _is_price(self, after: int) -> bool:
+        """False for `两块屏幕`, where the word counts pieces, and for `2025元旦`."""
+        following = self.word(after)
+        if self.word(after - 1) == "元":
+            return following not in ("旦", "宵", "素", "件")
+        return not is_han(following) or following in _AFTER_PRICE
 
     def _degrees(self, end: int) -> tuple[Unit | None, int]:
         """Read the letter of `350F`, `20 C`."""
@@ -75,6 +88,12 @@ class Reader:
     def _tail(self, unit: Unit, after: int) -> tuple[float, int]:
         """Read what is glued to a unit: `1h30`, `1米8`."""
         word = self.word(after)
+        if word and word in _HAN_DIGITS and self.word(after - 1) == "米":
+            more = (
+                self.word(after + 1) if self.word(after + 1) and self.word(after + 1) in _HAN_DIGITS else ""
+            )
+            decimals = "".join(str(_HAN_DIGITS.index(digit)) for digit in (word, more) if digit)
+            return float(f"0.{decimals}"), after + len(decimals)
         if not word.isdecimal() or self.text.tokens[after].gap or len(word) > 2:
             return 0.0, after
         if unit.name == "h" and len(word) == 2 and word < "60":
