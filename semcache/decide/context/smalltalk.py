@@ -59,7 +59,7 @@ _LONGEST_SOCIAL = 16
 
 # What those who serve say to it.
 _SOCIAL = re.compile(
-    r"^(?:oh |aw+ |haha |ha |wow |hey |well )*(?:enjoy|sounds? (?:like|fun|great|lovely|delicious|amazing|wonderful|exciting|nice|relaxing|busy|hectic|stressful)|that sounds|how (?:fun|lovely|exciting|sweet|nice|cute|wonderful)|stay (?:warm|cool|dry|safe|hydrated)|good luck|hope (?:you|your|the|it|that|they)|i hope|have a (?:great|good|lovely|wonderful|nice|fantastic|safe)|i can (?:relate|imagine)|been there|tell me about it|no judg\w+|cats|dogs|kids|mondays|coffee|happens to|it happens|we have all been|who does not|congrat\w*|glad|love (?:it|that)|lucky you|poor thing|hang in there|cheers|no (?:rush|hurry|worries)|take your time|weekends?|the weather|what a)\b"
+    r"^(?:oh |aw+ |haha |ha |wow |hey |well )*(?:enjoy|sounds? (?:like|fun|great|lovely|delicious|amazing|wonderful|exciting|nice|relaxing|busy|hectic|stressful)|that sounds|how (?:fun|lovely|exciting|sweet|nice|cute|wonderful)|stay (?:warm|cool|dry|safe|hydrated)|good luck|hope (?:you|your|the|it|that|they)|i hope|have a (?:great|good|lovely|wonderful|nice|fantastic|safe)|i can (?:relate|imagine)|been there|tell me about it|no judg\w+|it happens|we have all been|who does not|congrat\w*|glad|love (?:it|that)|lucky you|poor thing|hang in there|cheers|no (?:rush|hurry|worries)|take your time|weekends?|the weather|what a)\b"
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from semcache.decide.context import Nearness, Reading, agree, alike, read, settle
 from semcache.decide.context.record import MAX_BYTES, Record, load
 from semcache.decide.context.resolve import TEXT_WIDTH
+from semcache.decide.context.smalltalk import is_social, topics
 from tests.decide.context.build import reading, turns
 
 KINDS = [
@@ -292,3 +293,35 @@ def test_what_stands_alone_or_is_opaque_is_never_alike() -> None:
     alone, opaque = reading("What is a kettle?"), read([], "")
     assert not alike(alone, alone, Nearness(1.0, 1.0))
     assert not alike(opaque, opaque, Nearness(1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "social"),
+    [
+        ("Haha, sounds like a fun weekend!", True),
+        ("Enjoy your trip!", True),
+        ("Dogs should not eat grapes.", False),
+        ("Coffee is fine.", False),
+        ("Sounds like 40 dollars.", False),
+    ],
+)
+def test_only_answers_to_small_talk_are_social(sentence: str, social: bool) -> None:
+    assert is_social(sentence) is social
+
+
+@pytest.mark.parametrize(
+    ("sentence", "aside"),
+    [
+        ("It is so sunny here today.", True),
+        ("My dog is barking like crazy.", True),
+        ("今天天气真好。", True),
+        ("I have a dog.", False),
+        ("My cat ate a lily.", False),
+        ("We need it before the weekend.", False),
+        ("I already wore it at a party.", False),
+        ("My two kids are at the pool, 2 and 4.", False),
+        ("我有一只狗。", False),
+    ],
+)
+def test_an_aside_tells_no_state_wish_or_figure(sentence: str, aside: bool) -> None:
+    assert bool(topics(sentence)) is aside
