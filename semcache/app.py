@@ -17,6 +17,7 @@ from functools import partial
 
 from semcache.answer.engine_door import EngineDoor, Warmed
 from semcache.answer.flight import Flights
+from semcache.auditing_parts import auditing_of
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
 from semcache.embed.router import RoutedEncoder
@@ -47,6 +48,7 @@ from semcache.prefixes import Prefixes
 from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate
+from semcache.proxy.feedback import Feedback
 from semcache.proxy.own import OwnParts, Readiness, own_app
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
@@ -178,7 +180,10 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         tasks,
         verifier,
         standings,
+        evidence,
     )
+    parts.watch_over_hits()
+    stack.push_async_callback(parts.auditing.flush)
     parts.ledger.start()
     stack.callback(parts.ledger.stop)
     stack.push_async_callback(index.aclose)
@@ -225,6 +230,7 @@ class _Parts:
     tasks: Tasks
     verifier: Verifier | None
     standings: Standings
+    evidence: EvidenceShelves
     door: EngineDoor | None = None
 
     def __post_init__(self) -> None:
@@ -232,6 +238,19 @@ class _Parts:
         self.gate = LoadGate(self.settings.limits.concurrent_requests)
         self.metrics = Metrics(self._gauges)
         self.ledger = Ledger(self.metrics, sys.stdout.buffer if self.settings.log_requests else None)
+        self.auditing = auditing_of(
+            self.evidence,
+            self.backends,
+            self.encoder,
+            self.standings.audit_share,
+            self.clock,
+            self.tasks.spawn,
+            self.metrics.evidence,
+        )
+
+    def watch_over_hits(self) -> None:
+        """Begin to write down what was served."""
+        self.tasks.spawn(self.auditing.run())
 
     def edge(self) -> Edge:
         """Put the proxy together."""
@@ -258,6 +277,14 @@ class _Parts:
                 new_request_id=self.ids.request,
                 token=resolve_secret(token) if (token := self.settings.metrics_token) else None,
                 engine_page=None if self.door is None else self.door.page,
+                feedback=Feedback(
+                    evidence=self.evidence.labels,
+                    hits=self.evidence.hits,
+                    budget=self.evidence.budget,
+                    clock=self.clock,
+                    flush=self.auditing.flush,
+                    labelled=self.metrics.evidence.labelled,
+                ),
             )
         )
         return Edge(
@@ -288,6 +315,7 @@ class _Parts:
             spawn=self.tasks.spawn,
             verifier=self.verifier,
             standings=self.standings,
+            watch=self.auditing,
             memory=Memory(
                 encoder=self.encoder,
                 classifiers=self.classifiers,

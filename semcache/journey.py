@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -21,6 +21,7 @@ from semcache.core import (
     Completion,
     Decision,
     Directives,
+    Draft,
     Embedding,
     Entry,
     Epochs,
@@ -31,6 +32,7 @@ from semcache.core import (
     Namespace,
     Usage,
 )
+from semcache.decide.reasons import Reason
 from semcache.embed.fingerprint import Partition
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.meeting import Meeting
@@ -80,6 +82,7 @@ class Asked:
     answer_changing: tuple[tuple[str, str], ...] = ()
     upstream: str = ""
     raw_body: bytes | None = None
+    request_id: str = ""
 
 
 @dataclass(slots=True)
@@ -153,12 +156,38 @@ class Forwarded:
 
 Answer = Served | Forwarded
 
+Keep = Callable[[Completion], Awaitable[bool]]
+"""Takes a whole answer; True when it was stored."""
+
+
+class Watch(Protocol):
+    """Hears of hits, to see afterwards whether they were right. Never waits, never fails a request."""
+
+    def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
+        """A hit was served."""
+        ...
+
+    def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:
+        """Give what does with the backend's answer what `keep` does, and holds it against a hit not served."""
+        ...
+
 
 def to_serve(decision: Decision, policy: CachePolicy) -> Hit | None:
     """Give the hit that is to be served; none where policy or evidence only want to know what would have been."""
     if isinstance(decision, Hit) and not decision.shadow and policy.mode is not Mode.SHADOW:
         return decision
     return None
+
+
+def held_back(decision: Decision) -> Hit | None:
+    """Give what everything spoke for but the evidence (or a policy that only looks on): the backend's answer tells."""
+    match decision:
+        case Hit():
+            return decision
+        case Draft(entry=entry, similarity=similarity, reasons=(Reason.RISK.value,), score=score):
+            return Hit(entry, exact=False, similarity=similarity, score=score, shadow=True)
+        case _:
+            return None
 
 
 def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnapshot) -> UpstreamCall:

@@ -37,7 +37,19 @@ from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
-from semcache.journey import Answer, Asked, Backend, Forwarded, Served, Step, Trace, call_of, to_serve
+from semcache.journey import (
+    Answer,
+    Asked,
+    Backend,
+    Forwarded,
+    Served,
+    Step,
+    Trace,
+    Watch,
+    call_of,
+    held_back,
+    to_serve,
+)
 from semcache.judging import near_enough
 from semcache.meeting import Meeting, agreeing, meet, namespaces
 from semcache.policy.classifiers import Classifiers
@@ -66,6 +78,7 @@ class Pipeline:
     encoder: Encoder | None
     verifier: Verifier | None
     standings: Allowance
+    watch: Watch | None
     classifiers: Classifiers | None
     index: VectorIndex
     store: EntryStore
@@ -96,6 +109,8 @@ class Pipeline:
         hit = to_serve(decision, step.policy)
         if hit is not None:
             step.trace.served = True
+            if self.watch is not None:
+                self.watch.on_served(step, hit, asked.request_id)
             return Served(hit.entry, step.trace)
         if asked.directives.only_if_cached:
             message = "No stored answer may be used for this request (only-if-cached was asked for)."
@@ -230,11 +245,15 @@ class Pipeline:
         matchable = admission.may_match(step.policy, request, directives) is None
         if remember and matchable and step.embedding is None:
             step.encoding = self.spawn(self.memory.encode(step))
+        keep = self.memory.remember(step) if remember else note(step)
+        would_be = held_back(trace.decision)
+        if would_be is not None and self.watch is not None:
+            keep = self.watch.watching(step, would_be, asked.request_id, keep)
         ticket = self.flights.join(
             self._flight_key(step) if storable and not directives.no_read else None,
             lambda: step.backend.generator.open(call_of(asked, step.backend, step.policy, step.snapshot)),
             self.assembler,
-            self.memory.remember(step) if remember else note(step),
+            keep,
         )
         return Forwarded(ticket, trace, usage_asked=step.backend.stream_usage)
 

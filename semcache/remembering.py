@@ -7,14 +7,14 @@ noted in the trace; nothing here can fail a request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
 from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Namespace
 from semcache.decide import admission
 from semcache.errors import EncoderError, StoreError, VectorIndexError
-from semcache.journey import Step
+from semcache.journey import Keep, Step
 from semcache.meeting import meet
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
@@ -22,11 +22,8 @@ from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 _LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before a text whose encoder was busy or still loading is embedded again."""
 
-Remember = Callable[[Completion], Awaitable[bool]]
-"""Takes a whole answer; True when it was stored."""
 
-
-def note(step: Step) -> Remember:
+def note(step: Step) -> Keep:
     """Keep a whole answer for the record only."""
 
     async def keep(completion: Completion) -> bool:
@@ -53,7 +50,7 @@ class Memory:
     new_id: Callable[[], EntryId]
     jitter: Callable[[], float]
 
-    def remember(self, step: Step) -> Remember:
+    def remember(self, step: Step) -> Keep:
         """Give what stores a whole answer to this request if the policy wants it."""
 
         async def keep(completion: Completion) -> bool:

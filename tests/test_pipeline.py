@@ -124,6 +124,7 @@ class Scene:
             spawn=self.spawn,
             verifier=self.verifier,
             standings=self.allowance,
+            watch=None,
             memory=Memory(
                 encoder=self.encoder,
                 classifiers=None,

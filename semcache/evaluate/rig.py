@@ -84,6 +84,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         spawn=parts.spawn,
         verifier=parts.verifier,
         standings=Unbounded(),
+        watch=None,
         memory=Memory(
             encoder=parts.encoder,
             classifiers=parts.classifiers,

@@ -96,6 +96,7 @@ class Exchange:
             answer_changing=headers.answer_changing,
             upstream=headers.upstream,
             raw_body=None if parsed.whole else body,
+            request_id=self.request_id,
         )
 
     # -- writing ------------------------------------------------------------------------
