@@ -11,15 +11,18 @@ import argparse
 import json
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from semcache.core import GateRules
-from semcache.decide.gate import compare, features
+from semcache.decide.features import extract
+from semcache.decide.gate import Comparison, compare
 from semcache.embed.onnx_encoder import OnnxModel
 
 FILES = (
@@ -42,20 +45,29 @@ def wilson(hits: int, total: int, z: float = 1.96) -> tuple[float, float]:
 class Cell:
     pairs: int = 0
     vetoed: int = 0
+    raised: int = 0
     words: Counter[str] = field(default_factory=Counter)
 
-    def add(self, vetoes: tuple[str, ...]) -> None:
+    def add(self, found: Comparison) -> None:
         self.pairs += 1
-        self.vetoed += bool(vetoes)
-        self.words.update(vetoes)
+        self.vetoed += bool(found.vetoes)
+        self.raised += bool(found.raised and not found.vetoes)
+        self.words.update(found.vetoes)
 
-    def row(self) -> tuple[str, str, str, str]:
+    def shares(self) -> tuple[str, str]:
+        """Percent vetoed and percent only raised."""
+        if not self.pairs:
+            return "-", "-"
+        return f"{100 * self.vetoed / self.pairs:.1f}", f"{100 * self.raised / self.pairs:.1f}"
+
+    def row(self) -> tuple[str, str, str, str, str]:
         low, high = wilson(self.vetoed, self.pairs)
         words = " ".join(f"{word}:{n}" for word, n in self.words.most_common(5))
         return (
             str(self.pairs),
             f"{100 * self.vetoed / self.pairs:.1f}",
             f"{100 * low:.1f} - {100 * high:.1f}",
+            f"{100 * self.raised / self.pairs:.1f}",
             words,
         )
 
@@ -76,17 +88,35 @@ class Nearness:
         return float(left @ right) >= bar
 
 
+@dataclass
+class Times:
+    """CPU seconds of a pair: both texts new, one of them known (as a stored question mostly is), both known."""
+
+    cold: list[float] = field(default_factory=list)
+    warm: list[float] = field(default_factory=list)
+    known: list[float] = field(default_factory=list)
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    start = time.process_time()
+    result = call(*arguments)
+    return result, time.process_time() - start
+
+
 Cells = dict[tuple[str, bool], Cell]
 
 
-def measure(path: Path, near: Nearness | None, times: list[float]) -> Cells:
+def measure(path: Path, near: Nearness | None, times: Times) -> Cells:
     rules = GateRules()
     cells: defaultdict[tuple[str, bool], Cell] = defaultdict(Cell)
     for line in path.read_text(encoding="utf-8").splitlines():
         pair = json.loads(line)
-        start = time.perf_counter()
-        found = compare(features(pair["a"]), features(pair["b"]), rules).vetoes
-        times.append(time.perf_counter() - start)
+        one, reading = timed(extract, pair["a"])
+        other, reading_other = timed(extract, pair["b"])
+        found, comparing = timed(compare, one, other, rules)
+        times.cold.append(reading + reading_other + comparing)
+        times.warm.append(reading_other + comparing)
+        times.known.append(comparing)
         crosses = pair.get("lang") in ("mixed", "en-zh")
         cells["all, across languages" if crosses else "all, one language", pair["same"]].add(found)
         cells[pair.get("category") or "-", pair["same"]].add(found)
@@ -96,7 +126,7 @@ def measure(path: Path, near: Nearness | None, times: list[float]) -> Cells:
 
 
 def print_file(console: Console, name: str, cells: Cells, *, brief: bool) -> None:
-    table = Table("category", "pairs are", "n", "vetoed %", "95 % interval", "by", title=name)
+    table = Table("category", "pairs are", "n", "vetoed %", "95 % interval", "raised %", "by", title=name)
     for (category, same), cell in sorted(
         cells.items(), key=lambda item: (not item[0][0].startswith("all"), item[0])
     ):
@@ -115,20 +145,32 @@ def main() -> None:
     chosen = parser.parse_args()
     near = Nearness(*map(OnnxModel, chosen.encoders)) if chosen.encoders else None
     console = Console(width=150)
-    features("warm up 热身 1")
-    times: list[float] = []
+    extract("warm up 热身 1")
+    summary = Table(
+        "file", "good vetoed %", "raised %", "traps vetoed %", "raised %", title="all, one language"
+    )
+    ordinary = Times()
     for name in chosen.files:
         path = chosen.data / f"{name}.jsonl"
         if not path.exists():
             console.print(f"{name}: not here, skipped")
             continue
-        print_file(console, name, measure(path, near, times), brief=chosen.brief)
-    times.sort()
-    if times:
-        p50, p99 = times[len(times) // 2], times[int(len(times) * 0.99)]
-        console.print(
-            f"one pair, both texts new: p50 {1e3 * p50:.3f} ms, p99 {1e3 * p99:.3f} ms, n {len(times)}"
-        )
+        cells = measure(path, near, ordinary)
+        print_file(console, name, cells, brief=chosen.brief)
+        shares = [cells.get(("all, one language", same), Cell()) for same in (True, False)]
+        summary.add_row(name, *(text for cell in shares for text in cell.shares()))
+    console.print(summary)
+    for label, seconds in (
+        ("both texts new", ordinary.cold),
+        ("one text new", ordinary.warm),
+        ("none new", ordinary.known),
+    ):
+        if seconds:
+            seconds.sort()
+            p50, p99 = seconds[len(seconds) // 2], seconds[int(len(seconds) * 0.99)]
+            console.print(
+                f"one pair, {label}: p50 {1e3 * p50:.3f} ms, p99 {1e3 * p99:.3f} ms CPU, n {len(seconds)}"
+            )
 
 
 if __name__ == "__main__":
