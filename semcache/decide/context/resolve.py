@@ -110,7 +110,11 @@ def read(turns: Sequence[object], system: str) -> Reading:
             return alone
         case Reach.UNSURE:
             background = _fit(list(reversed((*record.told, *record.asides))))
-            return replace(alone, background=background, otherwise=bound) if background else alone
+            if not background:
+                return alone
+            # The multilingual encoder gives Chinese of one subject and of two the same cosines.
+            han = any(is_han(character) for character in asked)
+            return bound if han else replace(alone, background=background, otherwise=bound)
         case Reach.BEARS:
             return bound
 

@@ -31,6 +31,8 @@ KINDS = [
     ("Soy alérgico a las nueces y no como carne de cerdo. | Vale. | ¿Qué puedo cocinar para la cena esta noche?", "opaque"),
     ("我对花生过敏。 | 好的。 | 推荐一个蛋糕的做法。", "bound"),
     ("你好 | 你好! | 蒙古国的首都是哪里?", "standalone"),
+    ("巴厘岛什么时候去最好? | 五月。 | 游客需要打哪些疫苗?", "bound"),
+    ("我的快递还没到。 | 抱歉。 | 你们周日几点开门?", "standalone"),
 ]  # fmt: skip
 
 HOSTILE: list[list[object]] = [
