@@ -36,6 +36,7 @@ def _kept(world: World, trace: Trace, window: int) -> Figures:
     divisor = np.maximum(hits, 1.0)
     worst = _worst(trace, window)
     return {
+        "runs": float(hits.size),
         "runs_that_served": float((hits > 0).mean()),
         "runs_within_budget": float((trace.wrong.sum(axis=0) <= budget * hits).mean()),
         "runs_within_budget_in_the_mean": float((trace.expected.sum(axis=0) / divisor <= budget).mean()),

@@ -99,7 +99,7 @@ def worlds(steps: int) -> list[World]:
     offline = _card(mass, mean, 20_000)
     ten, second = Noise(0.1, 0.1), Noise(0.01, 0.19)
     slow = 1.0 + 4.0 * np.clip((at - steps / 4) / half, 0.0, 1.0)
-    return [
+    listed = [
         plain,
         strict,
         replace(plain, name="overconfident: 4 x the risk", risk=flat(4.0 * mean + 0.001)),
@@ -130,6 +130,11 @@ def worlds(steps: int) -> list[World]:
             prior=offline,
             risk=flat(10.0 * mean + 0.01),
         ),
+    ]
+    again = [world for world in listed if "drift" in world.name or world.name == "light bursts"]
+    eager = {"audit_thin": 0.5, "audit_proven": 0.1, "half_life": 10 * _DAY}
+    return listed + [
+        replace(world, name=f"{world.name}, watchful", rules=replace(world.rules, **eager)) for world in again
     ]
 
 
