@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 # Named twice: that is how a module says that it hands a name on.
 from semcache.gate_rules import Effect as Effect  # noqa: PLC0414  handed on
 from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed on
+from semcache.risk_rules import AloneRule as AloneRule  # noqa: PLC0414  handed on
 from semcache.risk_rules import AuditPolicy as AuditPolicy  # noqa: PLC0414  handed on
 from semcache.risk_rules import RiskPolicy as RiskPolicy  # noqa: PLC0414  handed on
 from semcache.risk_rules import UntilProven as UntilProven  # noqa: PLC0414  handed on
@@ -285,6 +286,7 @@ class CachePolicy:
     generation: str = ""
     store_tool_calls: bool = False
     encoder_scales: tuple[EncoderScale, ...] = ()
+    alone: AloneRule = field(default_factory=AloneRule)
     conversations: str = "resolved"
     verifier: bool = True
     min_score: float = 0.5
@@ -293,8 +295,12 @@ class CachePolicy:
 
     @property
     def floor(self) -> float:
-        """The lowest similarity at which an entry is of any use to this request."""
-        return min(self.threshold, self.verified_threshold, self.draft_threshold)
+        """The lowest similarity at which an entry is of any use to this request.
+
+        Below the threshold for one that stands alone, others still say whether it does.
+        """
+        alone = self.alone.threshold - self.alone.margin
+        return min(self.threshold, self.verified_threshold, self.draft_threshold, alone)
 
     def curves_of(self, encoder: str) -> tuple[Curve, ...]:
         """Give the curves of an encoder by its name; none means the policy states nothing for it."""

@@ -22,6 +22,23 @@ class UntilProven(StrEnum):
         return {"shadow": 2, "draft": 1, "serve": 0}[self.value]
 
 
+CLOSED = 2.0
+"""A threshold above every similarity."""
+
+
+@dataclass(frozen=True, slots=True)
+class AloneRule:
+    """When the nearest stored question may be served below the threshold: no other one is near.
+
+    Where many stored questions lie close together, small differences have mattered before; one that stands
+    alone by `margin` is judged by `threshold` and by the verifier's `min_score` for it instead.
+    """
+
+    threshold: float = CLOSED
+    margin: float = 0.15
+    min_score: float = 0.6
+
+
 @dataclass(frozen=True, slots=True)
 class RiskPolicy:
     """What a domain says about wrong answers per hit; see docs/risk.md.

@@ -84,6 +84,7 @@ class Bars:
     hit: float
     verified: float
     draft: float
+    alone: float
 
     def for_entry(self, entry: Entry) -> float:
         """Give the bar for serving `entry` directly."""
@@ -115,7 +116,7 @@ def bars(policy: CachePolicy, directives: Directives) -> Bars:
         asked = _EXACT_ONLY
     hit = max(policy.threshold, asked)
     verified = max(policy.verified_threshold, asked)
-    return Bars(hit, verified, max(policy.draft_threshold, asked))
+    return Bars(hit, verified, max(policy.draft_threshold, asked), max(policy.alone.threshold, asked))
 
 
 def decide(
@@ -146,8 +147,10 @@ def decide(
         return Miss(Reason.EXACT_ONLY.value)
     judge = _Judge(policy, directives, asked, bars(policy, directives), now, verifier, serving)
     judged: list[_Judged] = []
-    for candidate in _in_order(candidates):
-        verdict = judge.of(candidate)
+    ordered = _in_order(candidates)
+    for i, candidate in enumerate(ordered):
+        alone = i == 0 and _stands_alone(ordered, policy.alone.margin)
+        verdict = judge.of(candidate, alone)
         if verdict.reason is None and directives.mode != "draft":
             return _hit(verdict)
         judged.append(verdict)
@@ -187,6 +190,11 @@ def _rank(candidate: Candidate) -> tuple[bool, float, bool, float, str]:
     )
 
 
+def _stands_alone(ordered: Sequence[Candidate], margin: float) -> bool:
+    """True when no other stored question is near the nearest one."""
+    return len(ordered) < 2 or not ordered[1].similarity > ordered[0].similarity - margin
+
+
 @dataclass(frozen=True, slots=True)
 class _Judge:
     """What stands against serving one candidate directly."""
@@ -199,33 +207,45 @@ class _Judge:
     verifier: Verifier | None
     serving: Serving
 
-    def of(self, candidate: Candidate) -> _Judged:
+    def of(self, candidate: Candidate, alone: bool) -> _Judged:
         bar = self.limits.for_entry(candidate.entry)
         dead = _dead(self.policy, self.directives, candidate, self.now)
         if dead is not None:
             return _Judged(candidate, bar, dead)
-        if not _reaches(candidate.similarity, min(bar, self.limits.draft)):
+        lowest = min(bar, self.limits.draft, self.limits.alone if alone else bar)
+        if not _reaches(candidate.similarity, lowest):
             return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
         found = compare(features(self.asked), features(candidate.entry.prompt), self.policy.gate)
-        bar = raised_bar(bar, found, self.policy.gate)
-        if self.serving.proven and self.policy.verifier and not found.raised and bar < _EXACT_ONLY:
-            # A score that was proven stands in for similarity, down to where drafts begin.
-            bar = min(bar, self.limits.draft)
+        bar, least = self._bar(candidate, raised_bar(bar, found, self.policy.gate), found.raised, alone)
         if not _reaches(candidate.similarity, bar):
             return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
         if found.vetoes:
             return _Judged(candidate, bar, Reason.GATE, found.vetoes)
-        reason, score = self._verified(candidate)
+        reason, score = self._verified(candidate, least)
         return _Judged(candidate, bar, reason, (), score)
 
-    def _verified(self, candidate: Candidate) -> tuple[Reason | None, float | None]:
+    def _bar(
+        self, candidate: Candidate, bar: float, raised: tuple[str, ...], alone: bool
+    ) -> tuple[float, float]:
+        """Give the similarity that is asked for, and the score that goes with it."""
+        least = self.policy.min_score
+        if _reaches(candidate.similarity, bar) or raised or not self.policy.verifier or bar >= _EXACT_ONLY:
+            return bar, least
+        if self.serving.proven and _reaches(candidate.similarity, self.limits.draft):
+            # A score that was proven stands in for similarity, down to where drafts begin.
+            return self.limits.draft, least
+        if alone and _reaches(candidate.similarity, self.limits.alone):
+            return self.limits.alone, max(least, self.policy.alone.min_score)
+        return bar, least
+
+    def _verified(self, candidate: Candidate, least: float) -> tuple[Reason | None, float | None]:
         """Ask the verifier, then the evidence: the obstacle, if any, and the score."""
         score: float | None = None
         if self.policy.verifier:
             if self.verifier is None:
                 return Reason.VERIFIER, None
             score = self.verifier.score(self.asked, candidate.entry.prompt, candidate.similarity)
-            if score is None or not score >= self.policy.min_score:
+            if score is None or not score >= least:
                 return Reason.VERIFIER, score
         return (None if self.serving.allows(score) else Reason.RISK), score
 

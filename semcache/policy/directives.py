@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from semcache.core import CachePolicy, ChatRequest, Directives, Mode, Scope
+from semcache.core import AloneRule, CachePolicy, ChatRequest, Directives, Mode, Scope
 from semcache.policy.domain import NEVER
 from semcache.policy.match import MODES
 
@@ -71,11 +71,15 @@ def _mode(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
 
 def _only_drafts(policy: CachePolicy) -> CachePolicy:
     """Let nothing be served by meaning; the draft band then reaches up to equality."""
-    return replace(policy, threshold=NEVER, verified_threshold=NEVER)
+    return replace(policy, threshold=NEVER, verified_threshold=NEVER, alone=AloneRule())
+
+
+def _least(policy: CachePolicy) -> float:
+    return min(policy.draft_threshold, policy.verified_threshold, policy.alone.threshold)
 
 
 def _threshold(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
-    if wishes.threshold is None or wishes.threshold <= min(policy.draft_threshold, policy.verified_threshold):
+    if wishes.threshold is None or wishes.threshold <= _least(policy):
         return policy
     asked = min(wishes.threshold, NEVER)
     return replace(
@@ -83,6 +87,7 @@ def _threshold(policy: CachePolicy, wishes: Wishes) -> CachePolicy:
         threshold=max(policy.threshold, asked),
         verified_threshold=max(policy.verified_threshold, asked),
         draft_threshold=max(policy.draft_threshold, asked),
+        alone=replace(policy.alone, threshold=max(policy.alone.threshold, asked)),
         # The pairs stand for the policy's own threshold; the scales hold for every one.
     )
 

@@ -1,7 +1,7 @@
 """Works out what holds in a domain: built-in values, then `defaults:`, then the domain itself.
 
 Pure. One exception to knob-by-knob inheritance: the thresholds are one group. A domain that
-states `threshold` takes neither `verified_threshold` nor `draft_threshold` nor
+states `threshold` takes neither `verified_threshold` nor `draft_threshold` nor `alone` nor
 `encoder_thresholds` from the defaults, or a strict domain would inherit a loose band.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from semcache.core import (
+    AloneRule,
     AuditPolicy,
     CachePolicy,
     Curve,
@@ -26,7 +27,7 @@ from semcache.policy.schema import DomainKnobs, EncoderBand, PolicyFile
 
 M = TypeVar("M", bound=Knobs)
 
-THRESHOLD_GROUP = frozenset({"verified_threshold", "draft_threshold", "encoder_thresholds"})
+THRESHOLD_GROUP = frozenset({"verified_threshold", "draft_threshold", "alone", "encoder_thresholds"})
 
 
 def overlay(base: M, top: M, skip: frozenset[str] = frozenset()) -> M:
@@ -83,12 +84,18 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> CachePolicy
         generation=generation,
         store_tool_calls=knobs.store.tool_calls,
         encoder_scales=scales,
+        alone=_alone(knobs) if by_meaning else AloneRule(),
         conversations=knobs.conversations,
         verifier=knobs.verifier.enabled,
         min_score=knobs.verifier.min_score,
         risk=_risk(knobs),
         audit=_audit(knobs),
     )
+
+
+def _alone(knobs: DomainKnobs) -> AloneRule:
+    stated = knobs.alone
+    return AloneRule() if stated is None else AloneRule(stated.threshold, stated.margin, stated.min_score)
 
 
 def _risk(knobs: DomainKnobs) -> RiskPolicy:

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from semcache.core import AuditPolicy, CachePolicy, EncoderScale, GateRules, Mode, RiskPolicy, Scope
+from semcache.core import (
+    AloneRule,
+    AuditPolicy,
+    CachePolicy,
+    EncoderScale,
+    GateRules,
+    Mode,
+    RiskPolicy,
+    Scope,
+)
 from semcache.errors import PolicyError
 from semcache.policy.patterns import Pattern, compile_pattern, found_in
 from semcache.policy.schema import Rule
@@ -129,6 +138,11 @@ def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
         generation=max(a.generation, b.generation),
         store_tool_calls=a.store_tool_calls and b.store_tool_calls,
         encoder_scales=scales,
+        alone=AloneRule(
+            max(a.alone.threshold, b.alone.threshold),
+            max(a.alone.margin, b.alone.margin),
+            max(a.alone.min_score, b.alone.min_score),
+        ),
         # "equal" is the stricter one; it sorts before "resolved".
         conversations=min(a.conversations, b.conversations),
         verifier=a.verifier or b.verifier,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from semcache.core import UntilProven
 from semcache.policy.parts import Knobs
-from semcache.policy.values import Duration, Flag
+from semcache.policy.values import Duration, Flag, Threshold
 
 ShortName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 JudgeName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9._:/-]{1,128})?$")]
@@ -21,6 +21,18 @@ class VerifierKnobs(Knobs):
     enabled: Flag = Field(True, description="Whether it is asked. Without it the gate alone stands between.")
     min_score: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
         0.5, description="Least probability at which an answer is served, whatever the similarity."
+    )
+
+
+class Alone(Knobs):
+    """Serving below the threshold where no other stored question is near."""
+
+    threshold: Threshold = Field(description="Least similarity of one that stands alone.")
+    margin: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
+        0.15, description="By how much it must be nearer than every other stored question."
+    )
+    min_score: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
+        0.6, description="Least probability, by the verifier, for serving it."
     )
 
 

@@ -21,7 +21,7 @@ from semcache.core import Mode
 from semcache.policy.gate_knobs import Gate
 from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
-from semcache.policy.risk_knobs import Audit, Risk, ShortName, VerifierKnobs
+from semcache.policy.risk_knobs import Alone, Audit, Risk, ShortName, VerifierKnobs
 from semcache.policy.values import Duration, Flag, RawCosine, Size, Threshold, as_list
 
 OTHER = "other"
@@ -165,6 +165,10 @@ class DomainKnobs(Knobs):
     )
     draft_threshold: Threshold | None = Field(
         None, description="From here up to threshold an answer is a draft. Absent: no drafts."
+    )
+    alone: Alone | None = Field(
+        None,
+        description="Serving below threshold where no other stored question is near. Absent: not done.",
     )
     encoder_thresholds: Mapping[EncoderName, EncoderBand] = Field(
         {},
