@@ -95,7 +95,10 @@ stage: undergraduate+ bachelor+ 本科; graduate+ master+ 硕士 研究生; phd 
 plan: basic_plan 基础版; premium_plan premium 高级版; pro_plan 专业版; enterprise_plan enterprise 企业版; free_plan free_tier 免费版; family_plan 家庭版; student_plan 学生版
 cook: bake~ oven 烤; boil~ 煮; fry fries fried frying 炸 炒; steam~ 蒸; grill~; microwave~ 微波
 genre: poem+ 诗; essay+ 作文 文章; story stories 故事; song+ 歌; joke+ 笑话; speech speeches 演讲稿; letter+ 信; email_draft
-quantifier: all every each entire whole 所有 全部 每个 每一个 全体 一切 凡是; some 有些 部分 一些 某些; any 任何 任意 随便哪个; both 两者 双方; first 第一个; last 最后一个; one 一个;  none neither 都不 没有一个; most 大多数 大部分 多数; few several 少数 几个; half_of 一半
+quantifier: all every each entire whole everyone everybody 所有 全部 每个 每一个 全体 一切 凡是; some someone somebody 有些 部分 一些 某些; any anyone anybody 任何人 任何 任意 随便哪个; both 两者 双方; first 第一个; last 最后一个; one 一个;  none neither nobody no_one 都不 没有一个; most 大多数 大部分 多数; few several 少数 几个; half_of 一半
+statistic: average 平均 平均值; median 中位数; minimum 最低 最小值; maximum 最高 最大值; total 总共 总计 合计
+calendar: today 今天; this_week 本周 这周 这个星期; this_month 本月 这个月; this_quarter 本季度 这个季度; this_year 今年 本年度; this_decade; this_century 本世纪; this_weekend 这个周末
+rate: per_second 每秒; per_minute 每分钟; per_hour an_hour hourly 每小时; per_day a_day daily 每天 每日; per_week a_week weekly 每周; per_month a_month monthly 每月 每个月; per_quarter quarterly 每季度; per_year a_year yearly annually annual 每年 年度; biweekly fortnightly
 bound: exactly precisely 恰好 正好 刚好 不多不少; at_least no_less_than no_fewer_than minimum_of 至少 起码 不少于 不低于; at_most no_more_than up_to maximum_of 至多 最多 不超过 不多于; approximately roughly around_about 大约 大概 左右 约
 only!: only solely exclusively 仅 仅仅 只有 只限 仅限 只能 唯一 唯独 只允许 仅允许
 dialogue: cover_letter+; resume+ cv 简历

@@ -6,6 +6,19 @@ Forms as in `marks.forms`: `~` asks for the verb forms, `+` for the plural, `_` 
 from __future__ import annotations
 
 ACTIONS_AND_STATES = """
+in_stock available 有货 现货 | out_of_stock unavailable sold_out 缺货 无货 售罄
+get_into getting_into go_into | get_out_of getting_out_of go_out_of stay_out_of
+save_money saving_money 省钱 存钱 | spend spends spending spent 花钱
+fall_asleep falling_asleep 入睡 | stay_awake staying_awake 保持清醒 熬夜
+help_with helps_with aid~ 有助于 有利于 | disrupt~ harm~ hinder~ impair~ 有害 不利于 妨碍
+keep keeps keeping kept retain~ preserve~ 保留 留下 | delete~ remove~ discard~ 删除 丢弃 清除
+initial one_time upfront 一次性 首次 | recurring ongoing repeated 经常性 每次
+stop_growing stop_working stop_running 停止生长 | grow grows growing keep_growing 生长
+former previous ex_husband 前任 | current present 现任
+put_out extinguish~ 灭火 扑灭 | ignite~ set_fire light_a_fire start_a_fire 点火 生火
+new brand_new 全新 新 | used second_hand secondhand refurbished 二手 旧
+fresh 新鲜 | frozen 冷冻
+lead_to leads_to | result_from results_from
 enable~ activate~ turn_on switch_on put_on 启用 启动 打开 开启 开通 激活 | disable~ deactivate~ turn_off switch_off shut_off 禁用 停用 关闭 关掉 关上 注销
 open~ reopen~ 开户 开门 营业 | close~ shut shuts shutting 销户 关门 打烊 歇业
 log_in sign_in login logon 登录 登入 | log_out sign_out log_off sign_off logout logoff 登出 退出登录 退登

@@ -12,10 +12,19 @@ from dataclasses import dataclass
 
 from semcache.decide import poles
 from semcache.decide.negation import Negation
+from semcache.decide.order import stem
 from semcache.decide.wordlist import split
 
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 _SHORTEST_BARE = 4
+# Verbs and nouns that deny by themselves: `ignore` is to pay no attention.
+_IMPLICIT = frozenset(
+    stem(word)
+    for word in split(
+        "ignore skip miss forget refuse deny hate dislike resist reject overcome eliminate neglect omit abstain decline cease quit "
+        "insomnia absence deficiency shortage unemployment poverty free empty alone barely rarely seldom scarcely instead stop"
+    )
+)
 _UNDOING = ("取消", "解除", "撤销", "退出")
 _MOST_UNDONE = 8
 # Words that begin like a denial and are none.
@@ -63,7 +72,10 @@ def _negated(one: Polarity, other: Polarity) -> bool:
     counts = zip(one.negation.counted(other.stems), other.negation.counted(one.stems), strict=True)
     odd = all((left - right) % 2 == 1 for left, right in counts)
     # `I can't log in` and `trouble logging in` say one thing, with and without a negation.
-    return odd and not (one.negation.trouble and other.negation.trouble)
+    if not odd or (one.negation.trouble and other.negation.trouble):
+        return False
+    plain, denying = sorted((one, other), key=lambda side: len(side.negation.scopes))
+    return _IMPLICIT.isdisjoint(plain.stems - denying.stems)
 
 
 def undone(compact: str) -> frozenset[str]:

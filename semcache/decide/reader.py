@@ -49,7 +49,7 @@ class Reader:
     def note(self, i: int, end: int, value: float | None, spelling: str, *, soft: bool = False) -> int:
         """Note the number in tokens [i, end) with the unit behind (or the currency before) it."""
         unit, after = unit_at(self.text.words, end)
-        if unit is None and end < len(self.text.tokens):
+        if unit is None and end < len(self.text.tokens) and self.word(i - 1) not in _TYPES:
             unit, after = self._degrees(end)
         if unit is None:
             unit, after = currency(self.word(i - 1)), end

@@ -119,4 +119,9 @@ def _is_meant(reader: Reader, i: int, unit: Unit) -> bool:
     """True for a unit that the question is about: `per month`, `daily`, `in minutes`, not `these days`."""
     if unit.dimension != "time" or is_han(reader.word(i)):
         return True
-    return reader.word(i).endswith("ly") or reader.word(i) == "annual" or reader.word(i - 1) in _RATES
+    return (
+        reader.word(i).endswith("ly")
+        or reader.word(i) == "per"
+        or reader.word(i) == "annual"
+        or reader.word(i - 1) in _RATES
+    )
