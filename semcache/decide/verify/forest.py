@@ -58,7 +58,7 @@ def forest_of(arrays: Mapping[str, NDArray[np.generic]]) -> Forest:
     if feature.ndim != 2 or any(array.shape != feature.shape for array in others):
         message = "the arrays of a forest have different shapes"
         raise ValueError(message)
-    return Forest(
+    forest = Forest(
         feature=feature,
         threshold=others[0].astype(np.float32),
         left=others[1].astype(np.int16),
@@ -68,3 +68,30 @@ def forest_of(arrays: Mapping[str, NDArray[np.generic]]) -> Forest:
         knots=arrays["knots"].astype(np.float32),
         depth=int(arrays["depth"].astype(np.int64).reshape(())),
     )
+    _check_trees(forest)
+    _check_knots(forest.knots)
+    return forest
+
+
+def _check_trees(forest: Forest) -> None:
+    """Refuse what would lead out of a tree, or to a sum that is no number."""
+    inner, nodes = forest.feature >= 0, forest.feature.shape[1]
+    children = np.concatenate([forest.left[inner], forest.right[inner]])
+    astray = ((children < 0) | (children >= nodes)).any() or (forest.feature < -1).any()
+    if astray or nodes == 0 or forest.depth < 0:
+        message = "a tree leads to nodes that it does not have"
+        raise ValueError(message)
+    if not (np.isfinite(forest.value).all() and np.isfinite(forest.base)):
+        message = "a leaf of a tree holds no number"
+        raise ValueError(message)
+
+
+def _check_knots(knots: NDArray[np.float32]) -> None:
+    """Refuse what is no rising map to probabilities."""
+    if knots.ndim != 2 or knots.shape[0] == 0 or knots.shape[1] != 2 or not np.isfinite(knots).all():
+        message = "the calibration is no list of points"
+        raise ValueError(message)
+    falls = (np.diff(knots, axis=0) < 0.0).any()
+    if falls or knots[:, 1].min() < 0.0 or knots[:, 1].max() > 1.0:
+        message = "the calibration does not rise from 0 to 1"
+        raise ValueError(message)

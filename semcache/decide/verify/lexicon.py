@@ -69,12 +69,18 @@ class Lexicon:
         arrays: `words` (uint8, UTF-8, one a line), `vectors` int8 [n, d], and either nothing more or `sense_starts`,
             `sense_ids`, `sense_shares` (uint8 of 255), `up_*`, `like_*` (by sense), `opposite_*`, `kin_*` (by word),
             `irregular` (uint8, UTF-8, `form lemma` a line).
+
+    Raises:
+        KeyError, ValueError: an array is missing or does not fit the others.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         names = arrays["words"].tobytes().decode().split("\n")
         self._index = {word: i for i, word in enumerate(names)}
         self._vectors = arrays["vectors"].astype(np.int8, copy=False)
+        if self._vectors.ndim != 2 or len(self._vectors) != len(names):
+            message = "a lexicon needs as many vectors as words"
+            raise ValueError(message)
         self.longest = max(map(len, names))
         self._has_senses = "sense_starts" in arrays
         if self._has_senses:
@@ -208,7 +214,7 @@ def read_lexicon(path: Path) -> Lexicon:
     Raises:
         OSError, ValueError, KeyError: it is not there or not one.
     """
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return Lexicon({name: arrays[name] for name in arrays.files})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from math import isfinite
@@ -24,6 +25,9 @@ from semcache.decide.verify.traits import NAMES, Lexica, Traits
 from semcache.errors import EncoderError
 
 _WEIGHTS = "weights"
+_BROKEN = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
+"""What reading a file raises that is missing, cut short or another one."""
+_HELP = "Install semcache again, or train them anew (scripts/verifier/train.py)."
 
 
 class ForestVerifier:
@@ -72,8 +76,8 @@ def open_prior(folder: Path | None = None) -> Prior:
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
             return Prior(tuple(map(float, told["hits"])), tuple(map(float, told["wrong"])))
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            message = f"the verifier's calibration in {path} cannot be used: {type(error).__name__}"
+        except _BROKEN as error:
+            message = f"The verifier's calibration in {path} cannot be used ({type(error).__name__}). {_HELP}"
             raise EncoderError(message) from error
 
 
@@ -83,16 +87,20 @@ def _open(folder: Path) -> ForestVerifier:
         return ForestVerifier(
             Traits(lexica), _forest(folder / "forest_en.npz"), _forest(folder / "forest_zh.npz")
         )
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        message = f"the verifier's weights in {folder} cannot be used: {type(error).__name__}"
+    except _BROKEN as error:
+        message = f"The verifier's weights in {folder} cannot be used ({type(error).__name__}). {_HELP}"
         raise EncoderError(message) from error
 
 
 def _forest(path: Path) -> Forest:
-    with np.load(path, allow_pickle=False) as file:
-        arrays: Mapping[str, NDArray[np.generic]] = {name: file[name] for name in file.files}
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        arrays: Mapping[str, NDArray[np.generic]] = {name: archive[name] for name in archive.files}
     made_for = arrays["names"].tobytes().decode().split("\n")
     if tuple(made_for) != NAMES:
         message = f"{path.name} was trained on other traits"
         raise ValueError(message)
-    return forest_of(arrays)
+    forest = forest_of(arrays)
+    if forest.feature.max() >= len(NAMES):
+        message = f"{path.name} asks for traits that there are not"
+        raise ValueError(message)
+    return forest

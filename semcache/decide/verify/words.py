@@ -65,8 +65,10 @@ def words_of(text: str, han: Container[str], longest: int) -> Words:
     seen = read(text)
     forms: list[str] = []
     named: set[str] = set()
+    whole = not seen.tail
     for form, is_named in _forms(seen.words, [token.raw for token in seen.tokens], han, longest):
         if len(forms) == MAX_WORDS:
+            whole = False
             break
         forms.append(form)
         if is_named:
@@ -79,7 +81,7 @@ def words_of(text: str, han: Container[str], longest: int) -> Words:
         content=tuple(form not in _function_words() for form in forms),
         named=frozenset(named),
         has_han=any(is_han(word) for word in seen.words),
-        whole=not seen.tail and len(forms) < MAX_WORDS,
+        whole=whole,
     )
 
 
@@ -90,7 +92,8 @@ def _forms(
     i = 0
     while i < len(words):
         if not is_han(words[i]):
-            yield words[i], raws[i][:1].isupper()
+            # `I` is written with a capital and names nobody.
+            yield words[i], raws[i][:1].isupper() and words[i] != "i"
             i += 1
             continue
         end = i + 1
