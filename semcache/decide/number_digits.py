@@ -94,6 +94,7 @@ def _is_numeronym(text: Text, i: int) -> bool:
         return False
     return (
         len(tokens[i - 1].low) == 1
+        and tokens[i - 1].low.isalpha()
         and tokens[i - 1].low.isascii()
         and tokens[i + 1].low.isascii()
         and tokens[i + 1].low.isalpha()
