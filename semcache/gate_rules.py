@@ -27,8 +27,8 @@ class Effect(StrEnum):
 class GateRules:
     """What each deterministic rule may do after a vector match: one field a rule, named as `reasons.Veto` names it.
 
-    `stories` is what numbers, units, money and dates do that are told in a long story before the question
-    (never more than they may do in a direct question). `raise_by` is how far towards 1 a difference moves the
+    `stories` is what numbers, units, money, dates, negations, opposites, comparisons and quantifiers do that are told
+    in a long story beside the question (never more than they may do in a direct question). `raise_by` is how far towards 1 a difference moves the
     thresholds that only raises: 0 not at all, 1 shut.
     """
 

@@ -54,8 +54,8 @@ class Gate(Knobs):
     long: GateEffect = Field(Effect.VETO, description="Long texts that differ in more than a few words.")
     stories: GateEffect = Field(
         Effect.RAISE,
-        description="Numbers, units, money and dates that are told in a long story before the question; never more than"
-        " they do elsewhere.",
+        description="Numbers, units, money, dates, negations, opposites, comparisons and quantifiers that are told in a long"
+        " story beside the question; never more than they do elsewhere.",
     )
     raise_by: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
         0.5,
