@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from semcache.answer.assemble import Assembler
@@ -22,6 +22,7 @@ from semcache.core import (
     Bypass,
     CachePolicy,
     Decision,
+    Effect,
     Embedding,
     Entry,
     ExactKey,
@@ -228,6 +229,9 @@ class Pipeline:
             )
             if against:
                 return Miss(Reason.CONTEXT.value, against)
+        if meeting.reading.kind != "standalone":
+            # What is said before has been compared: a question need not be whole by itself.
+            policy = replace(policy, gate=replace(policy.gate, fragment=Effect.OFF))
         asked, now = step.asked.request.prompt or "", self.clock.now()
         serving = await self.standings.serving(policy)
         return decide(policy, directives, asked, candidates, now, self.verifier, serving)

@@ -35,8 +35,8 @@ class AloneRule:
     """
 
     threshold: float = CLOSED
-    margin: float = 0.15
-    min_score: float = 0.6
+    margin: float = 0.1
+    min_score: float = 0.87
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class RiskPolicy:
     confidence: float = 0.95
     until_proven: UntilProven = UntilProven.SERVE
     prior_hits: float = 1000.0
-    half_life: float = 30 * 86_400.0
+    half_life: float = 10 * 86_400.0
     age_out: float = 90 * 86_400.0
-    audit_thin: float = 0.2
-    audit_proven: float = 0.02
+    audit_thin: float = 0.5
+    audit_proven: float = 0.1
     feedback_weight: float = 0.5
 
 

@@ -52,13 +52,23 @@ RISING = ("similarity", "least_cosine_low", "least_cosine_high", "mean_cosine_lo
 FALLING = ("unlike_low", "unlike_high", "antonym_low", "antonym_high", "digits",
            *(name for name in NAMES if name.startswith("gate_")))  # fmt: skip
 KNOTS = 40
+TRAP_SHARE = 0.1
+"""Declared: of the questions that come to the verifier one in ten needs another answer. Scores are probabilities at this
+base rate; a tenant's own evidence says what they are worth on its traffic."""
+NEAR = 0.7
+"""Least similarity at which the shipped policy asks the verifier."""
+LEAST = 0.9
+"""Least score that the shipped policy serves: of what counts as evidence in the prior."""
 _PRIOR = 2.0
-"""Pseudo-pairs on either side when a step of the calibration is estimated: no step is ever 0 or 1."""
+"""Pseudo-pairs at the base rate when a step of the calibration is estimated: no step is ever 0 or 1."""
+
+
+_GATE = [i for i, name in enumerate(NAMES) if name.startswith("gate_")]
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows with labels, weights and the file each comes from."""
+    """Rows with labels and weights."""
 
     rows: NDArray[np.float32]
     same: NDArray[np.bool_]
@@ -141,8 +151,17 @@ def totals(forest: Forest, rows: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.array([forest.total(row) for row in rows])
 
 
+def asked(held: Part) -> Part:
+    """Keep what would come to the verifier, and weigh traps down to the declared share."""
+    near = (held.rows[:, 0] >= NEAR) & ~held.rows[:, _GATE].any(axis=1)
+    rows, same, weight = held.rows[near], held.same[near], held.weight[near].copy()
+    good, traps = weight[same].sum(), weight[~same].sum()
+    weight[~same] *= good * TRAP_SHARE / (1.0 - TRAP_SHARE) / max(traps, 1e-9)
+    return Part(rows, same, weight / weight.mean())
+
+
 def calibration(sums: NDArray[np.float64], held: Part) -> NDArray[np.float32]:
-    """Give the knots (sum, probability) from held-out pairs: isotonic steps, each shrunk to even odds."""
+    """Give the knots (sum, probability) from held-out pairs: isotonic steps, each shrunk to the base rate."""
     order = np.argsort(sums)
     fitted = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(
         sums, held.same, sample_weight=held.weight
@@ -155,9 +174,16 @@ def calibration(sums: NDArray[np.float64], held: Part) -> NDArray[np.float32]:
         if not count:
             continue
         mean = float(np.average(fitted[inside], weights=held.weight[inside]))
-        knots.append((float(sums[inside].mean()), (mean * count + _PRIOR / 2) / (count + _PRIOR)))
-    probabilities = np.maximum.accumulate([p for _, p in knots])
-    return np.array([(x, p) for (x, _), p in zip(knots, probabilities, strict=True)], dtype=np.float32)
+        knots.append(
+            (float(sums[inside].mean()), (mean * count + _PRIOR * (1.0 - TRAP_SHARE)) / (count + _PRIOR))
+        )
+    rising = [(x, p + 1e-6 * i) for i, ((x, _), p) in enumerate(zip(knots, _rise(knots), strict=True))]
+    return np.array([(x, min(p, 0.9999)) for x, p in rising], dtype=np.float32)
+
+
+def _rise(knots: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
+    rising: NDArray[np.float64] = np.maximum.accumulate([p for _, p in knots])
+    return rising
 
 
 def recall_at(scores: NDArray[np.float64], same: NDArray[np.bool_], share: float) -> float:
@@ -230,12 +256,15 @@ def main() -> None:
         arrays = fit(train, chosen.seed, chosen.trees)
         arrays["knots"] = np.zeros((2, 2), np.float32)
         arrays["names"] = np.frombuffer("\n".join(NAMES).encode(), dtype=np.uint8)
+        held = asked(held)
         sums = totals(forest_of(arrays), held.rows)
         arrays["knots"] = calibration(sums, held)
         forests[chinese] = forest_of(arrays)
-        bins = [bin_of(score) for score in np.interp(sums, *arrays["knots"].T)]
-        np.add.at(hits, bins, 1)
-        np.add.at(wrong, bins, ~held.same)
+        scores = np.interp(sums, *arrays["knots"].T)
+        served = scores >= LEAST
+        bins = [bin_of(score) for score in scores[served]]
+        np.add.at(hits, bins, held.weight[served])
+        np.add.at(wrong, bins, (held.weight * ~held.same)[served])
         np.savez_compressed(chosen.out / f"forest_{name}.npz", **arrays)
         screen.print(
             f"forest_{name}: {len(train.same)} pairs, {len(held.same)} held out, {arrays['feature'].shape} nodes"

@@ -20,7 +20,7 @@ class VerifierKnobs(Knobs):
 
     enabled: Flag = Field(True, description="Whether it is asked. Without it the gate alone stands between.")
     min_score: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
-        0.5, description="Least probability at which an answer is served, whatever the similarity."
+        0.8, description="Least probability at which an answer is served, whatever the similarity."
     )
 
 
@@ -29,10 +29,10 @@ class Alone(Knobs):
 
     threshold: Threshold = Field(description="Least similarity of one that stands alone.")
     margin: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
-        0.15, description="By how much it must be nearer than every other stored question."
+        0.1, description="By how much it must be nearer than every other stored question."
     )
     min_score: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
-        0.6, description="Least probability, by the verifier, for serving it."
+        0.87, description="Least probability, by the verifier, for serving it."
     )
 
 
@@ -40,8 +40,8 @@ class Audit(Knobs):
     """Asking the backend again about answers that were served, in the background."""
 
     enabled: Flag = Field(True, description="Whether hits are audited.")
-    share_thin: Share = Field(0.2, description="Share of hits audited while evidence is thin.")
-    share_proven: Share = Field(0.02, description="The same once the bound is well under the budget.")
+    share_thin: Share = Field(0.5, description="Share of hits audited while evidence is thin.")
+    share_proven: Share = Field(0.1, description="The same once the bound is well under the budget.")
     max_usd_per_day: Annotated[float, Field(strict=True, ge=0, le=1e6, allow_inf_nan=False)] = Field(
         1.0, description="Money that audits may cost the tenant a day."
     )
@@ -74,7 +74,7 @@ class Risk(Knobs):
     prior_hits: Annotated[float, Field(strict=True, ge=0, le=1e6, allow_inf_nan=False)] = Field(
         1000.0, description="How many hits of evidence the shipped calibration counts for."
     )
-    half_life: Duration = Field(30 * 86_400.0, description="Time in which evidence loses half its weight.")
+    half_life: Duration = Field(10 * 86_400.0, description="Time in which evidence loses half its weight.")
     age_out: Annotated[Duration, Field(ge=86_400)] = Field(
         90 * 86_400.0, description="Age at which evidence counts nothing; a day at least."
     )

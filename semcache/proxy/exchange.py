@@ -230,6 +230,7 @@ class Exchange:
             duration=duration,
             overhead=self._overhead,
             similarity=getattr(decision, "similarity", None),
+            score=getattr(decision, "score", None),
             entry_id=entry.id if entry else "",
             vetoes=getattr(decision, "vetoes", ()) or getattr(decision, "reasons", ()),
             stored=trace.stored,

@@ -45,11 +45,17 @@ def test_the_shipped_domains() -> None:
         name: (p.mode, p.threshold, p.verified_threshold, p.draft_threshold) for name, p in domains.items()
     }
     assert bands == {
-        "chat": (Mode.SEMANTIC, 0.92, 0.90, 0.85),
+        "chat": (Mode.SEMANTIC, 0.90, 0.88, 0.65),
         "medical": (Mode.SEMANTIC, 0.97, 0.95, 0.97),
         "legal": (Mode.SEMANTIC, 0.97, 0.95, 0.97),
-        "code": (Mode.EXACT, 1.0, 1.0, 1.0),
+        "code": (Mode.SEMANTIC, 0.90, 0.90, 0.90),
     }
+
+
+def test_only_chat_and_code_serve_what_stands_alone_below_the_threshold() -> None:
+    domains = load_default().by_tenant[TenantId("default")].domains
+    alone = {name: p.alone.threshold for name, p in domains.items() if p.alone.threshold <= 1.0}
+    assert alone == {"chat": 0.70, "code": 0.75}
 
 
 def test_the_shipped_access() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import (
+    AloneRule,
     AuditPolicy,
     CachePolicy,
     Effect,
@@ -170,6 +171,9 @@ def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
             scale.encoder in own and set(scale.curves) >= set(own[scale.encoder])
             for scale in strict.encoder_scales
         ),
+        "alone": all(
+            getattr(strict.alone, f.name) >= getattr(loose.alone, f.name) for f in fields(AloneRule)
+        ),
         "conversations": strict.conversations <= loose.conversations,
         "verifier": strict.verifier >= loose.verifier,
         "min_score": strict.min_score >= loose.min_score,
@@ -198,7 +202,7 @@ def test_every_knob_of_risk_and_audit_is_compared() -> None:
 def test_tighten_takes_no_more_than_needed(a: CachePolicy, b: CachePolicy) -> None:
     both = tighten(a, b)
     for field in fields(CachePolicy):
-        if field.name not in ("domain", "gate", "encoder_scales", "risk", "audit"):
+        if field.name not in ("domain", "gate", "encoder_scales", "risk", "audit", "alone"):
             assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
     for risk in fields(RiskPolicy):
         assert getattr(both.risk, risk.name) in [getattr(side.risk, risk.name) for side in (a, b)]
