@@ -106,6 +106,25 @@ async def test_enough_right_answers_prove_the_scores_they_had_and_above(scene: S
     assert found.proven
     assert found.cut == 0.9975
     assert found.allows(0.998)
+    assert not found.allows(0.997)
+
+
+async def test_a_verifier_that_never_says_more_than_0_97_is_opened_by_its_right_answers(scene: Scene) -> None:
+    """Labels at 0.93 to 0.97 only, all right: proven from there up. With 2 % of them wrong: shut, however many."""
+    said, few = (0.93, 0.945, 0.955, 0.965), 300
+    for score in said:
+        scene.label(few, 0, bin=bin_of(score))
+    found = await scene.standings.serving(rules(budget=0.01))
+    assert (found.proven, found.cut) == (True, EDGES[bin_of(0.93)])
+    assert found.allows(0.93)
+    assert not found.allows(0.91)
+    for much in (few, 100 * few):
+        other = Scene()
+        for score in said:
+            other.label(much, 0.02 * much, bin=bin_of(score))
+        assert await other.standings.serving(rules(budget=0.01)) == Serving(None, otherwise=UntilProven.DRAFT)
+    assert (known := other.standings.known(rules(budget=0.01))) is not None
+    assert known.state is State.CLOSED
 
 
 async def test_enough_wrong_answers_close_it(scene: Scene) -> None:

@@ -108,14 +108,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="runs of each world")
     parser.add_argument("--steps", type=int, default=40, help="steps of half a day in each run")
     parser.add_argument("--only", nargs="*", default=[], help="worlds whose name contains any of these")
-    parser.add_argument("--quick", action="store_true", help="ten short runs of each")
+    parser.add_argument("--quick", action="store_true", help="four short runs of each")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--publish", type=Path, metavar="FILE", help="write saved figures into docs/risk.md")
     chosen = parser.parse_args()
     if chosen.publish:
         publish(chosen.publish, ROOT / "docs" / "risk.md")
         return
-    runs, steps, labels = (10, 20, 500) if chosen.quick else (chosen.runs, chosen.steps, 5000)
+    runs, steps, labels = (4, 16, 300) if chosen.quick else (chosen.runs, chosen.steps, 5000)
     screen, facts = console(), circumstances()
     screen.print(headline(facts))
     began = time.process_time()

@@ -85,6 +85,22 @@ def test_wrong_hits(tmp_path: Path) -> None:
     assert traps["served"]["threshold alone 0.85"] == 1
 
 
+def test_risk(tmp_path: Path) -> None:
+    found = figures("risk", tmp_path, "--quick")
+    assert set(found["tests"]) == {"orders", "coverage", "delay", "silence"}
+    assert found["tests"]["delay"]["budget 1.0%, 10 x"]["mean"] > 0
+    assert all(0 <= of <= 1 for worlds in found["tests"]["orders"].values() for of in worlds.values())
+    worlds = found["worlds"]
+    assert len(worlds) >= 20
+    for rules in worlds.values():
+        assert len(rules) == 4
+        assert all(0 <= of["hit_rate"] <= 1 for of in rules.values())
+    ours = {name: rules["this bound"] for name, rules in worlds.items()}
+    for name in ("stationary", "never sure: no score over 0.975"):
+        assert 0 < ours[name]["hit_rate"] < ours[name]["oracle_hit_rate"]
+    assert ours["1.2 x the budget at every score"]["hit_rate"] == 0
+
+
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripts find their shared parts beside themselves."""

@@ -29,7 +29,11 @@ def orders() -> dict[str, Starts]:
             Start(bin_, 1.0 / len(fourth)) for bin_ in fourth
         ),
         "fixed sequence from 0.3 x budget alone": lambda budget: (Start(starts(budget)[0].bin, 1.0),),
-        "as shipped: that and a strict one, 80 : 20": starts,
+        "that and a strict one, 80 : 20": lambda budget: (
+            Start(starts(budget)[0].bin, 0.8),
+            Start(starts(budget)[1].bin, 0.2),
+        ),
+        "as shipped: these and three loose ones": starts,
     }
 
 

@@ -18,6 +18,7 @@ from semcache.decide.risk.rules import RiskRules, UntilProven
 
 Floats = NDArray[np.float64]
 _DAY = 86_400.0
+_MOST_SAID = 0.975
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def worlds(steps: int) -> list[World]:
     """Give all scenarios, each so many steps of half a day long, or twice as many shorter ones where somebody attacks."""
     mass, mean = spread()
     # Labels older than a run do not exist, so a short memory changes nothing but the time it takes.
-    chat = RiskRules(budget=0.01, age_out=31 * _DAY)
+    chat = RiskRules(budget=0.01, age_out=31 * _DAY, half_life=30 * _DAY, audit_thin=0.2, audit_proven=0.05)
     clinic = replace(chat, budget=0.001, audit_thin=0.5, audit_proven=0.1)
     half, at = steps // 2, np.arange(steps)
 
@@ -133,9 +134,14 @@ def worlds(steps: int) -> list[World]:
     ]
     again = [world for world in listed if "drift" in world.name or world.name == "light bursts"]
     eager = {"audit_thin": 0.5, "audit_proven": 0.1, "half_life": 10 * _DAY}
-    return listed + [
+    watched = [
         replace(world, name=f"{world.name}, watchful", rules=replace(world.rules, **eager)) for world in again
     ]
+    low = np.where(np.array(EDGES) < _MOST_SAID, mass, 0.0)
+    unsure = replace(
+        plain, name="never sure: no score over 0.975", mass=low / low.sum(), risk=flat(mean / 10.0)
+    )
+    return [*listed, *watched, unsure]
 
 
 def _card(mass: Floats, mean: Floats, hits: int) -> Prior:

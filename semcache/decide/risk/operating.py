@@ -3,7 +3,8 @@
 Cuts are tested in a fixed sequence from strict to loose, each at the full level of its sequence, up to the first
 that fails (Bauer 1991; "learn then test", Angelopoulos et al. 2021). The strictest bins are thinly
 populated, so the main sequence does not begin with them; a second one does, for verifiers that
-promise too much, and the error probability is shared out between the two (Wiens 2003). Knows no times or sources.
+promise too much, and three begin looser, for those that promise too little. The error probability is shared
+out between them (Wiens 2003). Knows no times or sources.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from semcache.decide.risk.grid import BINS, EDGES
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _MAIN, _STRICT = 0.3, 0.03
-_SHARES = (0.8, 0.2)
+_SHARES = (0.4, 0.1)
+_LOOSE = (0.98, 0.95, 0.9)
+_LOOSE_SHARE = (1.0 - sum(_SHARES)) / len(_LOOSE)
 _LEAST_SEEN = 5.0
 
 
@@ -36,12 +39,14 @@ def starts(budget: float) -> tuple[Start, ...]:
     """Give the beginnings of the sequences; fixed before any label is seen.
 
     The main one begins where a calibrated score says three tenths of the budget: low enough to be
-    proven soon, and wide enough to be met often.
+    proven soon, and wide enough to be met often. A verifier may never say so much; then the loose ones open.
     """
-    main, strict = (_edge(1.0 - ratio * budget) for ratio in (_MAIN, _STRICT))
-    if main == strict:
-        return (Start(main, 1.0),)
-    return Start(main, _SHARES[0]), Start(strict, _SHARES[1])
+    stated = [1.0 - ratio * budget for ratio in (_MAIN, _STRICT)]
+    wanted = [*zip(stated, _SHARES, strict=True), *((score, _LOOSE_SHARE) for score in _LOOSE)]
+    shares: dict[int, float] = {}
+    for score, share in wanted:
+        shares[_edge(score)] = shares.get(_edge(score), 0.0) + share
+    return tuple(Start(bin_, share) for bin_, share in shares.items())
 
 
 def _edge(score: float) -> int:
@@ -50,6 +55,9 @@ def _edge(score: float) -> int:
 
 def least_proven(wealth: Floats, n: Floats, confidence: float, begins: tuple[Start, ...]) -> Start | None:
     """Walk down from each start while cuts are proven, but not into bins that nobody has looked into.
+
+    A start below all that was seen moves up to the lowest bin with labels, which must be proven, too: the
+    sum of the risks above it is at most what was proven of the start.
 
     Args:
         wealth: float64 [BINS], log of the e-process of the hits from each bin up.
@@ -68,12 +76,15 @@ def least_proven(wealth: Floats, n: Floats, confidence: float, begins: tuple[Sta
 
 
 def _end(wealth: Floats, seen: Ints, confidence: float, begin: Start) -> Start | None:
-    failed = np.flatnonzero(wealth[: begin.bin + 1] < -log(level(confidence, begin.share)))
+    goal = -log(level(confidence, begin.share))
+    failed = np.flatnonzero(wealth[: begin.bin + 1] < goal)
     end = int(failed[-1]) + 1 if failed.size else 0
     if end > begin.bin:
         return None
-    known = seen[(seen >= end) & (seen <= begin.bin)]
-    return Start(int(known[0]) if known.size else begin.bin, begin.share)
+    known = seen[seen >= end]
+    if not known.size or (wealth[begin.bin : known[0] + 1] < goal).any():
+        return None
+    return Start(int(known[0]), begin.share)
 
 
 def level(confidence: float, share: float) -> float:

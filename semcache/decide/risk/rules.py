@@ -47,11 +47,11 @@ class RiskRules:
     confidence: float = 0.95
     until_proven: UntilProven = UntilProven.DRAFT
     prior_strength: float = 0.0
-    half_life: float = 30 * _DAY
+    half_life: float = 10 * _DAY
     age_out: float = 90 * _DAY
     audit_unserved: float = 1.0
-    audit_thin: float = 0.2
-    audit_proven: float = 0.05
+    audit_thin: float = 0.5
+    audit_proven: float = 0.1
     noise: Noise = field(default_factory=Noise)
     feedback_weight: float = 0.5
     margin: float = 0.1

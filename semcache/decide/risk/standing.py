@@ -93,7 +93,7 @@ def stand(
     if found.discards:
         counts = counted(window, since(weight, found.kept_from()), rules.feedback_weight)
     claims = _claims(rules, before)
-    proven = _proven(_wealth(rules, claims, counts), counts, rules)
+    proven = _proven(_wealth(rules, claims, counts), counts.n, rules)
     alarmed = found.discards and _broken(window, rules, found, proven)
     if proven is not None:
         return _told(State.ALARMED if alarmed else State.OPEN, proven, proven, counts, rules)
@@ -137,8 +137,8 @@ def _wealth(rules: RiskRules, claims: Floats, counts: Counts) -> Floats:
     return refuting(bets_below(rules.budget, rules.noise), rules.confidence, claims, *counts)
 
 
-def _proven(wealth: Floats, counts: Counts, rules: RiskRules) -> Start | None:
-    return least_proven(wealth, counts.n, rules.confidence, starts(rules.budget))
+def _proven(wealth: Floats, n: Floats, rules: RiskRules) -> Start | None:
+    return least_proven(wealth, n, rules.confidence, starts(rules.budget))
 
 
 def _broken(window: Floats, rules: RiskRules, found: Alarms, proven: Start | None) -> bool:
@@ -148,7 +148,7 @@ def _broken(window: Floats, rules: RiskRules, found: Alarms, proven: Start | Non
     onset = int(found.onset[found.last >= 0][0])
     weight = until(ageing(rules.half_life, rules.buckets), onset)
     counts = counted(window, weight, rules.feedback_weight)
-    once = _proven(_wealth(rules, np.full(BINS, rules.budget), counts), counts, rules)
+    once = _proven(_wealth(rules, np.full(BINS, rules.budget), counts), counts.n, rules)
     return once is not None and once.bin <= found.reach
 
 
@@ -187,7 +187,8 @@ def _by_prior(
     both = Counts(counts.n + hits, counts.wrong + read, counts.human)
     wealth = _wealth(rules, claims, both)
     wealth[: found.reach + 1] = -np.inf
-    return _proven(wealth, both, rules)
+    # Each cut's share of the prior is cut down on its own: only the card itself says which bins it looked into.
+    return _proven(wealth, counts.n + prior.from_bin_up()[0], rules)
 
 
 def _told(state: State, cut: Start | None, at: Start, counts: Counts, rules: RiskRules) -> Standing:

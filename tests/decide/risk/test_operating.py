@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from semcache.decide.risk.bound import Noise, bets_below, log_wealth
-from semcache.decide.risk.grid import BINS, EDGES
+from semcache.decide.risk.grid import BINS, EDGES, bin_of
 from semcache.decide.risk.operating import Start, least_proven, starts
 
 GOAL = -math.log(0.05)
@@ -25,12 +25,24 @@ def wealth(**proven: float) -> np.ndarray:
 
 
 def test_starts_lie_where_a_calibrated_score_is_well_within_the_budget() -> None:
-    (main, strict) = starts(0.01)
+    main, strict, *loose = starts(0.01)
     assert (EDGES[main.bin], EDGES[strict.bin]) == (0.9975, 0.99975)
-    assert main.share + strict.share == pytest.approx(1.0)
+    assert [EDGES[start.bin] for start in loose] == [0.98, 0.95, 0.9]
+    assert sum(start.share for start in starts(0.01)) == pytest.approx(1.0)
     assert EDGES[starts(0.001)[0].bin] == 0.99975
-    # A budget finer than the grid: both begin in the last bin, and nothing is lost to sharing.
-    assert starts(1e-6) == (Start(BINS - 1, 1.0),)
+    # A budget finer than the grid: both strict ones begin in the last bin, as one.
+    first, *rest = starts(1e-6)
+    assert first == Start(BINS - 1, pytest.approx(0.5))
+    assert len(rest) == len(loose)
+
+
+def test_a_verifier_that_never_says_much_can_be_proven() -> None:
+    """Scores of 0.93 to 0.97 are below where a calibrated score would promise the budget."""
+    low = bin_of(0.93)
+    values = np.where(np.arange(BINS) <= bin_of(0.97), SURE + 5, 0.0)
+    found = least_proven(values, np.where(np.arange(BINS) <= low, 2000.0, 0.0), 0.95, starts(0.01))
+    assert found is not None
+    assert EDGES[found.bin] <= 0.93
 
 
 def test_the_walk_stops_at_the_first_failure() -> None:
@@ -51,10 +63,18 @@ def test_nobody_walks_into_bins_without_labels() -> None:
     found = least_proven(sure, only_above, 0.95, begins)
     assert found is not None
     assert found.bin == 8
-    # All labels lie above the start: it is served itself, for it is proven, and nothing below.
-    top = least_proven(sure, np.full(BINS, 500.0), 0.95, begins)
-    assert top is not None
-    assert top.bin == 10
+
+
+def test_a_start_below_all_labels_moves_up_to_them() -> None:
+    begins, above = (Start(10, 1.0),), np.where(np.arange(BINS) <= 25, 500.0, 0.0)
+    found = least_proven(np.full(BINS, SURE), above, 0.95, begins)
+    assert found == Start(25, 1.0)
+    # Few labels between the two may be wrong ones or right ones; what is served must be proven itself.
+    for failed in (10, 18, 25):
+        values = np.full(BINS, SURE)
+        values[failed] = GOAL - 0.01
+        assert least_proven(values, above, 0.95, begins) is None
+    assert least_proven(np.full(BINS, SURE), np.zeros(BINS), 0.95, begins) is None
 
 
 def test_each_sequence_pays_for_its_share() -> None:

@@ -53,7 +53,8 @@ def test_nothing_opens_where_nothing_is_good_enough(rig: dict[str, ModuleType]) 
 
 def test_a_wrong_prior_serves_for_a_moment_only(rig: dict[str, ModuleType]) -> None:
     ours, good = served(rig, "served on a wrong prior"), served(rig, "served on a good prior")
-    assert 0 < ours["hits_a_run"] < 0.04 * STEPS * 1000
+    # Looked at each half day: after the first thousand would-be hits, most of which the prior served, or the second.
+    assert 0 < ours["hits_a_run"] < 1500
     assert good["would_be_hits_until_open"] == 0.0
     assert good["runs_within_budget"] >= 0.95
 
