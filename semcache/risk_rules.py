@@ -51,7 +51,7 @@ class RiskPolicy:
     budget: float = 0.01
     confidence: float = 0.95
     until_proven: UntilProven = UntilProven.SERVE
-    prior_hits: float = 1000.0
+    prior_hits: float = 5000.0
     half_life: float = 10 * 86_400.0
     age_out: float = 90 * 86_400.0
     audit_thin: float = 0.5

@@ -72,7 +72,7 @@ class Risk(Knobs):
         " prior_hits reach), draft, or shadow (serve nothing, and learn).",
     )
     prior_hits: Annotated[float, Field(strict=True, ge=0, le=1e6, allow_inf_nan=False)] = Field(
-        1000.0, description="How many hits of evidence the shipped calibration counts for."
+        5000.0, description="How many hits of evidence the shipped calibration counts for."
     )
     half_life: Duration = Field(10 * 86_400.0, description="Time in which evidence loses half its weight.")
     age_out: Annotated[Duration, Field(ge=86_400)] = Field(

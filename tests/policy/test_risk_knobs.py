@@ -87,7 +87,7 @@ def test_parts_are_inherited_knob_by_knob(tmp_path: Path) -> None:
     text = MINIMAL.replace("0.92}", "0.92, risk: {budget: 0.5}}")
     (tmp_path / "acme.yaml").write_text(text + "defaults: {risk: {budget: 0.1, confidence: 0.6}}\n")
     risk = load_directory(tmp_path).by_tenant[TenantId("acme")].domains["chat"].risk
-    assert (risk.budget, risk.confidence, risk.prior_hits) == (0.5, 0.6, 1000.0)
+    assert (risk.budget, risk.confidence, risk.prior_hits) == (0.5, 0.6, 5000.0)
 
 
 def test_the_shipped_domains_promise_what_they_say() -> None:
