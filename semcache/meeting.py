@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace
-from semcache.decide.context import NEAR, Nearness, Reading, agree, read, settle
+from semcache.decide.context import NEAR, Kin, Nearness, Reading, agree, read, settle
 from semcache.decide.decision import Candidate
 from semcache.embed.canonical import canonical_text
 from semcache.embed.fingerprint import Partition
@@ -64,11 +64,12 @@ async def agreeing(
     encoder: Encoder,
     embedding: Embedding,
     found: Iterable[Candidate],
+    kin: Kin | None = None,
 ) -> tuple[list[Candidate], tuple[str, ...]]:
     """Keep the candidates whose conversations come to the same; else give the nearest one's reasons.
 
     Their similarity becomes that of the last questions, which is what thresholds are about; that of the whole
-    texts only has to be near.
+    texts only has to be near. With `kin`, chats told in other words may agree as well.
 
     Raises:
         EncoderError: the encoder failed.
@@ -79,10 +80,10 @@ async def agreeing(
         entry = candidate.entry
         # The namespace says that both are of one kind.
         stored = Reading(meeting.reading.kind, "", entry.context)
-        against = agree(meeting.reading, stored)
+        against = agree(meeting.reading, stored, kin=kin)
         if not against:
             last = await _last(encoder, policy, request, entry, embedding)
-            against = agree(meeting.reading, stored, Nearness(candidate.similarity, last))
+            against = agree(meeting.reading, stored, Nearness(candidate.similarity, last), kin)
             if not against:
                 kept.append(Candidate(entry, last))
         reasons = reasons or against

@@ -1,12 +1,13 @@
 """Measure right and wrong hits in conversations: what the resolved contexts let through.
 
-    .venv/bin/python scripts/bench/contexts.py [FILE.jsonl ...] [--json FILE]
+    .venv/bin/python scripts/bench/contexts.py [FILE.jsonl ...] [--plain] [--json FILE]
 
 A file has a JSON object a line with `turns_a` and `turns_b` (chats), `same` (true: the answer to a is right
 for b too) and `category`. For each pair four counts, each a part of the one before:
 
-- agree: the two readings agree (no vectors);
-- near: and the last questions and resolved texts are near enough on the reference scale (`NEAR`);
+- agree: the two readings agree (no vectors; with `--plain` without dictionary and verifier);
+- near: and last questions and resolved texts are near enough on the reference scale, and the verifier has
+  nothing against chats told in other words;
 - gate: and the gate has nothing against the last questions;
 - policy: and the last questions reach the chat domain's own threshold (equal ones always do).
 
@@ -25,6 +26,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,11 @@ from rig.report import circumstances, console, headline, quantile, save, wilson
 from rig.serving import ROOT
 
 from semcache.core import GateRules, TenantId
-from semcache.decide.context import NEAR, Nearness, Reading, agree, alike, read, settle
+from semcache.decide.context import NEAR, Kin, Nearness, Reading, Wording, agree, alike, read, settle
 from semcache.decide.gate import vetoes
+from semcache.decide.verify.lexicon import read_lexicon
+from semcache.decide.verify.traits import Lexica
+from semcache.decide.verify.verifier import open_verifier
 from semcache.embed.canonical import canonical_text
 from semcache.embed.open import open_encoder
 from semcache.embed.router import RoutedEncoder
@@ -65,8 +70,9 @@ Tallies = dict[tuple[str, bool], Tally]
 class Meter:
     """Judges pairs of chats with the real encoder under the built-in chat domain."""
 
-    def __init__(self, encoder: RoutedEncoder) -> None:
+    def __init__(self, encoder: RoutedEncoder, kin: Kin | None) -> None:
         self.encoder = encoder
+        self.kin = kin
         self.policy = load_default().by_tenant[TenantId("default")].domains["chat"]
         self.read_times: list[float] = []
         self.agree_times: list[float] = []
@@ -103,29 +109,30 @@ class Meter:
         a, b = row["turns_a"][-1]["content"], row["turns_b"][-1]["content"]
         tally.pairs += 1
         tally.kinds[f"{stored.kind}/{asked.kind}"] += 1
-        start = time.process_time()
-        reasons = agree(asked, stored)
-        self.agree_times.append(time.process_time() - start)
-        tally.reasons.update(reasons)
         last = await self.similarity(a, b)
         nearness = Nearness(await self.similarity(stored.text, asked.text), last)
+        start = time.process_time()
+        reasons = agree(asked, stored, kin=self.kin)
+        against = agree(asked, stored, nearness, self.kin)
+        self.agree_times.append(time.process_time() - start)
+        tally.reasons.update(reasons or against)
         if reasons:
             tally.passed["alike"] += alike(asked, stored, nearness) and not vetoes(a, b, GateRules())
             return
-        near = not agree(asked, stored, nearness)
+        near = not against
         gate = near and not vetoes(a, b, GateRules())
         policy = gate and last >= self.policy.threshold
         tally.passed.update(step for step, ok in zip(STEPS, (True, near, gate, policy), strict=True) if ok)
 
 
-async def measure(files: list[Path], data: Path) -> tuple[dict[str, Tallies], Meter]:
+async def measure(paths: list[Path], data: Path, kin: Kin | None) -> tuple[dict[str, Tallies], Meter]:
     """Judge all pairs of all files."""
     encoder = await open_encoder(encoder_options(Settings(data=data), _DEADLINE))
     try:
         await encoder.warm()
-        meter = Meter(encoder)
+        meter = Meter(encoder, kin)
         found: dict[str, Tallies] = {}
-        for path in files:
+        for path in paths:
             tallies: defaultdict[tuple[str, bool], Tally] = defaultdict(Tally)
             for line in path.read_text(encoding="utf-8").splitlines():
                 row = json.loads(line)
@@ -134,6 +141,13 @@ async def measure(files: list[Path], data: Path) -> tuple[dict[str, Tallies], Me
         return found, meter
     finally:
         await encoder.aclose()
+
+
+def wording() -> Kin:
+    """Open the shipped dictionary and verifier."""
+    with as_file(files("semcache.decide.verify") / "weights") as folder:
+        lexica = Lexica(read_lexicon(folder / "lexicon_en.npz"), read_lexicon(folder / "lexicon_zh.npz"))
+    return Wording(lexica, open_verifier())
 
 
 def total(tallies: Tallies, *, same: bool) -> Tally:
@@ -200,6 +214,7 @@ def main() -> None:
     shared = ROOT.parent / "shared" / "data"
     parser.add_argument("files", type=Path, nargs="*", default=[shared / f"{name}.jsonl" for name in _FILES])
     parser.add_argument("--data", type=Path, default=ROOT / "semcache-data", help="where the models are")
+    parser.add_argument("--plain", action="store_true", help="without dictionary and verifier")
     parser.add_argument("--json", type=Path, metavar="FILE")
     chosen = parser.parse_args()
     screen, facts = console(), circumstances()
@@ -207,7 +222,13 @@ def main() -> None:
     for path in chosen.files:
         if not path.is_file():
             screen.print(f"{path}: not here, skipped")
-    found, meter = asyncio.run(measure([path for path in chosen.files if path.is_file()], chosen.data))
+    found, meter = asyncio.run(
+        measure(
+            [path for path in chosen.files if path.is_file()],
+            chosen.data,
+            None if chosen.plain else wording(),
+        )
+    )
     for name, tallies in found.items():
         screen.print(table(name, tallies))
     spent = times(meter)

@@ -9,6 +9,20 @@ and requests.
 """
 
 from semcache.decide.context.agreement import ALIKE, NEAR, Nearness, agree, alike
+from semcache.decide.context.kin import Kin, Wording
 from semcache.decide.context.resolve import APART, Kind, Reading, read, settle
 
-__all__ = ["ALIKE", "APART", "NEAR", "Kind", "Nearness", "Reading", "agree", "alike", "read", "settle"]
+__all__ = [
+    "ALIKE",
+    "APART",
+    "NEAR",
+    "Kin",
+    "Kind",
+    "Nearness",
+    "Reading",
+    "Wording",
+    "agree",
+    "alike",
+    "read",
+    "settle",
+]

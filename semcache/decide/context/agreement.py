@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from semcache.decide.context import likeness
+from semcache.decide.context.kin import Kin
 from semcache.decide.context.matter import Matter, matter
-from semcache.decide.context.pairing import differences, exchanged, sentences_differ
-from semcache.decide.context.resolve import Reading, settle
+from semcache.decide.context.pairing import FIGURES, differences, exchanged, sentences_differ
+from semcache.decide.context.resolve import Reading, resolved, settle
 from semcache.decide.context.words import words_of
-from semcache.decide.wordlist import split
 
 
 class Reason(StrEnum):
@@ -48,7 +49,13 @@ NEAR = Nearness(resolved=0.75, last=0.70)
 """Least nearness of bound chats that agree: the record decides, vectors only rule out the unlike."""
 
 
-def agree(asked: Reading, stored: Reading, nearness: Nearness | None = None) -> tuple[str, ...]:
+RETOLD = Nearness(resolved=0.6, last=0.4)
+"""Least nearness of chats of which a judge of wording may say that they are one."""
+
+
+def agree(
+    asked: Reading, stored: Reading, nearness: Nearness | None = None, kin: Kin | None = None
+) -> tuple[str, ...]:
     """Give the reasons against answering one chat with the other's answer; none means that they agree.
 
     A reading that was not settled (see `resolve.settle`) counts as bound.
@@ -57,6 +64,7 @@ def agree(asked: Reading, stored: Reading, nearness: Nearness | None = None) -> 
         asked: The chat of the request.
         stored: The chat of the entry.
         nearness: Checked against `NEAR` where both are bound and their histories differ.
+        kin: A dictionary and a judge of wording; without it every content word needs its own like.
     """
     asked, stored = settle(asked, None), settle(stored, None)
     if asked.kind != stored.kind:
@@ -70,11 +78,12 @@ def agree(asked: Reading, stored: Reading, nearness: Nearness | None = None) -> 
         return (Reason.UNREAD.value,)
     if one.record.system != other.record.system:
         return (Reason.SYSTEM.value,)
-    return () if asked.kind == "standalone" else _bound(one, other, nearness)
-
-
-_FIGURES = frozenset(split("numbers units money dates names codes persons places kind unread"))
-"""Rules of the gate that hold for a whole chat; the others weigh sentences."""
+    if asked.kind == "standalone":
+        return ()
+    found = _bound(one, other, nearness)
+    if not found or kin is None:
+        return found
+    return _retold(one, other, nearness, kin)
 
 
 ALIKE = Nearness(resolved=0.75, last=0.8)
@@ -106,7 +115,7 @@ def _is_one_case(one: Matter, other: Matter) -> bool:
     shared = len(one.own & other.own) >= _SHARED * len(one.own | other.own)
     if (left and right and not shared) or not set(_matters(one, other, None)) <= {Reason.DETAIL.value}:
         return False
-    figures = _FIGURES.intersection(differences(one.all_text, other.all_text))
+    figures = FIGURES.intersection(differences(one.all_text, other.all_text))
     return (
         not figures
         and not sentences_differ(one.told, other.told, one.every & other.every)
@@ -122,12 +131,46 @@ def _bound(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, 
     return _matters(one, other, nearness) or _wording(one, other)
 
 
+def _retold(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> tuple[str, ...]:
+    """Give the reasons why one chat is not the other in other words, or with something left out that says nothing."""
+    reasons = {
+        Reason.REPLY: one.record.reply != other.record.reply,
+        Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
+        Reason.TOPIC: likeness.turned_round(one, other) or likeness.adds_person(one, other),
+        Reason.CORRECTION: one.corrections != other.corrections,
+        Reason.NUMBER: _counts_differ(one, other),
+        Reason.NEGATION: _denied(one, other) or likeness.denials_differ(one, other),
+    }
+    found = tuple(word.value for word, objects in reasons.items() if objects)
+    found = found or tuple(f"context-{word}" for word in sorted(likeness.figures_differ(one, other)))
+    return found or _in_words(one, other, nearness, kin)
+
+
+def _in_words(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> tuple[str, ...]:
+    if likeness.offers_differ(one, other, kin):
+        return (Reason.OFFER.value,)
+    if (
+        _heard_otherwise(one, other)
+        or likeness.exchanges(one, other, kin)
+        or likeness.adds_own_fact(one, other, kin)
+    ):
+        return (Reason.DETAIL.value,)
+    if nearness is None:
+        return ()
+    if not (nearness.resolved >= RETOLD.resolved and nearness.last >= RETOLD.last):
+        return (Reason.TOPIC.value,)
+    score = kin.score(resolved(one.record), resolved(other.record), nearness.resolved)
+    # What is not a number is no score.
+    return () if score is not None and score >= likeness.LEAST else (Reason.TOPIC.value,)
+
+
 def _pointing(one: Matter, other: Matter) -> tuple[str, ...]:
     """What the last question answers, points at or accepts."""
     reasons = {
         Reason.REPLY: one.record.reply != other.record.reply,
         Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
         Reason.OFFER: _offers_differ(one, other),
+        Reason.TOPIC: one.history != other.history and likeness.turned_round(one, other),
     }
     return tuple(word.value for word, objects in reasons.items() if objects)
 
@@ -139,7 +182,7 @@ def _offers_differ(one: Matter, other: Matter) -> bool:
 def _wording(one: Matter, other: Matter) -> tuple[str, ...]:
     """Figures, dates, names and kinds of all that was said by the rules of the gate; then sentence by sentence."""
     found = differences(one.all_text, other.all_text)
-    figures = tuple(f"context-{word}" for word in found if word in _FIGURES)
+    figures = tuple(f"context-{word}" for word in found if word in FIGURES)
     known = one.every & other.every
     detail = (
         sentences_differ(one.told, other.told, known)
@@ -154,8 +197,7 @@ def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str
     near = nearness is None or (nearness.resolved >= NEAR.resolved and nearness.last >= NEAR.last)
     reasons = {
         Reason.CORRECTION: one.corrections != other.corrections,
-        Reason.NEGATION: one.denied_only & other.stated_only != frozenset()
-        or one.stated_only & other.denied_only != frozenset(),
+        Reason.NEGATION: _denied(one, other),
         Reason.NUMBER: _counts_differ(one, other),
         Reason.DETAIL: bool(one.own - other.every or other.own - one.every)
         or one.touching(other)
@@ -164,6 +206,10 @@ def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str
         Reason.TOPIC: not near,
     }
     return tuple(word.value for word, objects in reasons.items() if objects)
+
+
+def _denied(one: Matter, other: Matter) -> bool:
+    return bool(one.denied_only & other.stated_only or one.stated_only & other.denied_only)
 
 
 def _heard_otherwise(one: Matter, other: Matter) -> bool:

@@ -114,6 +114,12 @@ _ATTRIBUTES = frozenset(
         "spanish french german chinese japanese korean italian language tone formal informal simple simpler installation assembly repair insurance financing protection coverage training demo trial sample setup maintenance spare part parts accessories model models brand brands material materials range selection detail details"
     )
 )
+YOU = frozenset(split("you your yours"))
+FIRST_PERSON = frozenset(split("i me my mine we us our ours myself"))
+WORLD = frozenset(split("what who where when which does do is are did was were"))
+JUDGING = frozenset(
+    split("best good better recommend suggest should top worth need right ideal healthy safe suitable")
+)
 _DUMMY = frozenset(
     split(
         "is possible okay ok legal safe better best worth take true normal bad good cost mean necessary time rain"
@@ -140,7 +146,19 @@ def leans(words: tuple[str, ...], joined: str, body: str) -> bool:
     if any(word in _POINTERS and not _explained(words, i) for i, word in enumerate(words)):
         return True
     own = [unit for unit in units(body) if base(unit.lstrip("=")) not in _ATTRIBUTES]
+    if is_to_those_who_serve(words) and (own or len(set(units(body))) >= _MANY):
+        return False
     return len(set(own)) < (1 if _named(body) else _MANY)
+
+
+def is_to_those_who_serve(words: tuple[str, ...]) -> bool:
+    """True for `do you`, `your`, without anybody else in it: they are the same for all who ask."""
+    return (
+        not YOU.isdisjoint(words)
+        and FIRST_PERSON.isdisjoint(words)
+        and JUDGING.isdisjoint(words)
+        and (words[0] in WORLD or words[0] == "how")
+    )
 
 
 def _cased(body: str) -> str:

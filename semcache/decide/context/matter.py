@@ -19,7 +19,7 @@ _REACH = 5
 _DENIALS = frozenset(split("not never no without cannot neither nor 不 没 未 别 无"))
 _CORRECTION = re.compile(
     r"\b(?:i meant|i mean|i misspoke|correction|scratch that|wait no|no wait|actually|sorry i|changed my mind|change my mind|on second thought"
-    r"|my mistake|my bad|i was wrong|ignore (?:that|what|my)|forget (?:that|what|about)|not .{1,40} but|rather than|make that|let us make it)\b"
+    r"|(?<!what is )(?<!what was )my mistake|my bad|i was wrong|ignore (?:that|what|my)|forget (?:that|what|about)|not .{1,40} but|rather than|make that|let us make it)\b"
     r"|^no (?:no|wait|sorry|not|that is|it is not|the other)\b|我是说|我的意思|不对|说错|改成|更正|改主意|不是.{1,12}是|搞错|弄错|应该是|算了"
 )
 
@@ -57,10 +57,10 @@ class Matter:
 
 
 @lru_cache(maxsize=1)
-def _wishes() -> frozenset[str]:
+def wishes() -> frozenset[str]:
     """Words by which an offer is made, whatever is offered."""
     words = split(
-        "want like need go ahead try help assist let sure happy glad great good okay perfect understand no problem just now today "
+        "everything look seem want like need go ahead try help assist let sure happy glad great good okay perfect understand no problem just now today "
         "course absolutely see thank sorry option one thing right proceed 需 要 帮 先 现 在 给"
     )
     return frozenset(base(word) for word in words)
@@ -83,7 +83,7 @@ def matter(context: bytes) -> Matter | None:
         every=_all((*said, *record.asides)),
         told=told,
         heard=record.heard,
-        offer=frozenset(word for part in record.offer for word in spoken(part)) - _wishes(),
+        offer=frozenset(word for part in record.offer for word in spoken(part)) - wishes(),
         offered=record.offer,
         item=frozenset(units(record.item)),
         stated_only=stated - denied,
@@ -118,11 +118,16 @@ def _denials(parts: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         words = words_of(part)
         inside: set[str] = set()
         for i, word in enumerate(words):
-            if i and word in _DENIALS:
+            if i and word in _DENIALS and not _is_choice(words, i):
                 inside |= set(tuple(content(words[i + 1 : i + 1 + _REACH]))[:1])
         denied |= inside
         stated |= set(units(part)) - inside
     return frozenset(denied), frozenset(stated)
+
+
+def _is_choice(words: Sequence[str], i: int) -> bool:
+    """True for `会不会`, `有没有`, which ask and deny nothing."""
+    return 0 < i < len(words) - 1 and is_han(words[i]) and words[i - 1] == words[i + 1]
 
 
 def _counted(parts: Iterable[str]) -> dict[str, frozenset[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from semcache.core import Effect, GateRules
 from semcache.decide.context.words import base, content, units, words_of
@@ -14,8 +14,10 @@ _ALIKE = 0.5
 _CLOSE = 0.6
 _MIDDLE = 3
 """Words that a small edit exchanges at most."""
-_WEIGHED = frozenset(split("units negation antonyms quantifiers comparison order codes persons places kind"))
-_PERSONS = frozenset(
+FIGURES = frozenset(split("numbers units money dates names codes persons places kind unread"))
+"""Rules of the gate that hold for a whole chat; the others weigh sentences."""
+WEIGHED = frozenset(split("units negation antonyms quantifiers comparison order codes persons places kind"))
+PERSONS = frozenset(
     base(word)
     for word in split(
         "wife husband spouse partner son daughter child kid baby mother father mom mum dad brother sister grandmother grandfather grandma grandpa "
@@ -62,15 +64,17 @@ def _read(parts: Sequence[str]) -> Read:
 
 
 def _differs(text: str, found: frozenset[str], others: Read, known: frozenset[str]) -> bool:
-    best = max(others, key=lambda item: _overlap(found, item[1]), default=None)
-    if best is None or best[0] == text or _overlap(found, best[1]) < _ALIKE:
+    best = max(others, key=lambda item: overlap(found, item[1]), default=None)
+    if best is None or best[0] == text or overlap(found, best[1]) < _ALIKE:
         return False
-    if (found - best[1] and best[1] - found) or (found ^ best[1]) & _PERSONS:
+    if (found - best[1] and best[1] - found) or (found ^ best[1]) & PERSONS:
         return True
-    return _edited(text, best[0], known) or not _WEIGHED.isdisjoint(differences(text, best[0]))
+    return edited(text, best[0], known) or not WEIGHED.isdisjoint(differences(text, best[0]))
 
 
-def _edited(one: str, other: str, known: frozenset[str]) -> bool:
+def edited(
+    one: str, other: str, known: frozenset[str], are_kin: Callable[[str, str], bool] | None = None
+) -> bool:
     """True when a few words in the middle of equal ones are exchanged for others, unless those say nothing."""
     left, right = _forms(one), _forms(other)
     start = 0
@@ -85,7 +89,17 @@ def _edited(one: str, other: str, known: frozenset[str]) -> bool:
     mine, others = {form for form, _ in a} - {""}, {form for form, _ in b} - {""}
     if not mine or not others:
         return not (mine | others) <= known
+    if are_kin is not None:
+        mine, others = _unlike(a, b, are_kin), _unlike(b, a, are_kin)
     return mine != others or _tense_differs(a, b)
+
+
+def _unlike(one: Sequence[Form], other: Sequence[Form], are_kin: Callable[[str, str], bool]) -> set[str]:
+    return {
+        form
+        for form, word in one
+        if form and not any(form == seen or (seen and are_kin(word, heard)) for seen, heard in other)
+    }
 
 
 def _tense_differs(one: Sequence[Form], other: Sequence[Form]) -> bool:
@@ -116,5 +130,6 @@ def _form(word: str) -> str:
     return found[0] if found else base(word)
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Give the share of units that two sentences have in common, in [0, 1]."""
     return len(one & other) / len(one | other) if one and other else 0.0

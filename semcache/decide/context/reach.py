@@ -16,6 +16,8 @@ from itertools import pairwise
 from semcache.decide.context import last
 from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import asks, sentences
+from semcache.decide.context.leaning import FIRST_PERSON, JUDGING, WORLD, is_to_those_who_serve
+from semcache.decide.context.smalltalk import concerns_bodies
 from semcache.decide.context.standing import Standing, standing
 from semcache.decide.context.turns import Turn
 from semcache.decide.context.words import units, words_of
@@ -36,14 +38,8 @@ _COMMON = frozenset(
 _LONG = 4
 _EXAMPLES = 2
 _TERSE = 5
-_YOU = frozenset(split("you your yours"))
 _HAN_YOU = ("你们", "贵公司", "贵店", "您们", "你们的")
-_FIRST_PERSON = frozenset(split("i me my mine we us our ours myself"))
-_WORLD = frozenset(split("what who where when which does do is are did was were"))
 _MEASURES = frozenset(split("many tall far old much long big deep high fast heavy"))
-_JUDGING = frozenset(
-    split("best good better recommend suggest should top worth need right ideal healthy safe suitable")
-)
 _HAN_WORLD = (
     "是什么",
     "什么是",
@@ -68,9 +64,10 @@ _HAN_JUDGING = ("我", "咱", "推荐", "最好", "应该", "适合", "值得", 
 
 
 class Reach(Enum):
-    """What words alone tell: the history does not bear on the question, it may, it does (or no one can say)."""
+    """What words alone tell: the history does not bear on the question, hardly does, may, does (or no one can say)."""
 
     APART = "apart"
+    DOUBTFUL = "doubtful"
     UNSURE = "unsure"
     BEARS = "bears"
 
@@ -90,9 +87,12 @@ def reach(history: Iterable[Turn], asked: str) -> Reach:
     widest = max((_standing(part) for user, part in before if user), default=Standing.NOTHING)
     if widest is Standing.RULE or _shared(own.body, [part for _, part in before]):
         return Reach.BEARS
+    if widest is Standing.BODY and concerns_bodies(own.body):
+        return Reach.BEARS
+    told_of_self = widest in (Standing.PERSON, Standing.BODY)
     if _is_to_those_who_serve(own.body):
-        return Reach.UNSURE if widest is Standing.PERSON else Reach.APART
-    told = widest is Standing.PERSON or (widest is Standing.TOLD and own.personal)
+        return Reach.DOUBTFUL if told_of_self else Reach.APART
+    told = (told_of_self and not _is_worldly(own.body)) or (widest is Standing.TOLD and own.personal)
     return Reach.BEARS if told else Reach.UNSURE
 
 
@@ -111,23 +111,18 @@ def _is_to_those_who_serve(asked: str) -> bool:
     if any(is_han(word) for word in words):
         text = "".join(words)
         return any(mark in text for mark in _HAN_YOU) and not any(mark in text for mark in _HAN_JUDGING)
-    return (
-        not _YOU.isdisjoint(words)
-        and _FIRST_PERSON.isdisjoint(words)
-        and _JUDGING.isdisjoint(words)
-        and (words[0] in _WORLD or words[0] == "how")
-    )
+    return is_to_those_who_serve(words)
 
 
 def _standing(clause: str) -> Standing:
-    """A tool, a drug or a name that the asker has to do with reaches every question."""
+    """A tool, a drug or a place that the asker has to do with reaches every question."""
     found = standing(clause)
     if found is Standing.NOTHING:
         return found
     seen = features(clause)
     technical = not _TOOLS.isdisjoint(seen.kinds)
     if found is Standing.PERSON:
-        return Standing.RULE if technical or seen.places or seen.names.names or seen.names.codes else found
+        return Standing.RULE if technical or seen.places else found
     return Standing.PERSON if technical else found
 
 
@@ -154,6 +149,6 @@ def _is_worldly(asked: str) -> bool:
     if any(is_han(word) for word in words):
         text = "".join(words)
         return any(mark in text for mark in _HAN_WORLD) and not any(mark in text for mark in _HAN_JUDGING)
-    if not _FIRST_PERSON.isdisjoint(words) or not _JUDGING.isdisjoint(words):
+    if not FIRST_PERSON.isdisjoint(words) or not JUDGING.isdisjoint(words):
         return False
-    return words[0] in _WORLD or (words[0] == "how" and len(words) > 1 and words[1] in _MEASURES)
+    return words[0] in WORLD or (words[0] == "how" and len(words) > 1 and words[1] in _MEASURES)

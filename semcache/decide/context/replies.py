@@ -6,6 +6,7 @@ What they answer or point at is for others to find. Knows nothing of what was sa
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from semcache.decide.context.clauses import asks
 from semcache.decide.context.words import words_of
@@ -56,11 +57,21 @@ def reply(words: tuple[str, ...], joined: str, body: str) -> str:
         ("do not", "not now", "not yet", "cancel that", "forget it", "never mind")
     ):
         return "-"
+    # `Do it` begins as questions do.
+    if "?" not in body and _bidding().search(joined):
+        return "+"
     if asks(body):
         return ""
     if words[0] in _YES or joined.startswith(_DO_IT):
         return "+"
     return "" if len(words) > _MAX_REPLY // 2 else "~"
+
+
+@lru_cache(maxsize=1)
+def _bidding() -> re.Pattern[str]:
+    return re.compile(
+        r"^(?:(?:ok|okay|yes|yeah|sure|please|great|perfect|fine|alright) )*do (?:it|that|so)\b"
+    )
 
 
 def han_reply(text: str) -> str:

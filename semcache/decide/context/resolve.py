@@ -55,6 +55,7 @@ class Reading:
         background: What the user said before a question that seems to stand alone though words
             cannot be sure of it; "" where nothing is left to be settled. See `settle`.
         otherwise: The reading that holds when the background is near.
+        apart: Cosine under which it is not.
     """
 
     kind: Kind
@@ -62,6 +63,7 @@ class Reading:
     context: bytes
     background: str = ""
     otherwise: Reading | None = None
+    apart: float = 0.2
 
 
 APART = 0.2
@@ -72,16 +74,23 @@ tells nine rightly; in chats about one shop cosines up to 0.5 tell nothing, and 
 """
 
 
+_APART_OF = {Reach.UNSURE: APART, Reach.DOUBTFUL: 0.4}
+
+
 def settle(reading: Reading, cosine: float | None) -> Reading:
     """Give the reading that holds, by the cosine of its text and its background (None: not measured)."""
     if reading.otherwise is None:
         return reading
     # What is not a number is near.
-    return replace(reading, background="", otherwise=None) if _below(cosine) else reading.otherwise
+    return (
+        replace(reading, background="", otherwise=None)
+        if _below(cosine, reading.apart)
+        else reading.otherwise
+    )
 
 
-def _below(cosine: float | None) -> bool:
-    return cosine is not None and cosine < APART
+def _below(cosine: float | None, apart: float) -> bool:
+    return cosine is not None and cosine < apart
 
 
 def read(turns: Sequence[object], system: str) -> Reading:
@@ -104,17 +113,21 @@ def read(turns: Sequence[object], system: str) -> Reading:
     data = None if record is None else record.dump()
     if record is None or data is None:
         return _opaque(turns, system)
-    bound = Reading("bound", _resolved(record), data)
+    bound = Reading("bound", resolved(record), data)
     match Reach.BEARS if record.reply or record.index else reach(chat[:-1], asked):
         case Reach.APART:
             return alone
-        case Reach.UNSURE:
+        case Reach.UNSURE | Reach.DOUBTFUL as found:
             background = _fit(list(reversed((*record.told, *record.asides))))
             if not background:
                 return alone
             # The multilingual encoder gives Chinese of one subject and of two the same cosines.
             han = any(is_han(character) for character in asked)
-            return bound if han else replace(alone, background=background, otherwise=bound)
+            return (
+                bound
+                if han
+                else replace(alone, background=background, otherwise=bound, apart=_APART_OF[found])
+            )
         case Reach.BEARS:
             return bound
 
@@ -163,7 +176,8 @@ def _unreadable(turn: Turn) -> bool:
     return turn.user and len(latin) >= _MANY_WORDS and known == 0
 
 
-def _resolved(record: Record) -> str:
+def resolved(record: Record) -> str:
+    """Give the text by which a bound chat is embedded, searched and judged."""
     return _fit([record.last, record.item, *record.offer, *reversed(record.told)])
 
 

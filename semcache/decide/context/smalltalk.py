@@ -100,6 +100,17 @@ def topics(sentence: str) -> frozenset[str]:
     return found | {GUEST} if _AFFECT.search(joined) else found
 
 
+_OF_BODIES = frozenset(("health", "cooking", "travel"))
+
+
+def concerns_bodies(text: str) -> bool:
+    """True for a text about health, food or travelling, or one about nothing that is known here but the asker."""
+    words = words_of(text)
+    stems = {base(word) for word in words}
+    areas = {_areas()[stem] for stem in stems if stem in _areas()}
+    return bool(areas & _OF_BODIES) or any(_cues().get(stem) in ("food", "leisure") for stem in stems)
+
+
 def touches(aside: frozenset[str], matter: str) -> bool:
     """True when a text is about one of the topics, or about an area on which they bear."""
     stems = {base(word) for word in words_of(matter)}

@@ -17,12 +17,13 @@ from semcache.decide.text import is_han
 
 
 class Standing(IntEnum):
-    """How far a clause reaches: over nothing, the asker's own case, the asker's questions, every question."""
+    """How far a clause reaches: over nothing, the asker's own case, the asker's questions, all that touches a body, every question."""
 
     NOTHING = 0
     TOLD = 1
     PERSON = 2
-    RULE = 3
+    BODY = 3
+    RULE = 4
 
 
 _RULE = (
@@ -33,10 +34,15 @@ _RULE = (
     r"|as if i|like i am|like i m|for a (?:child|kid|beginner)|for kids|eli5|in (?:english|french|german|spanish|chinese|italian|japanese|korean|portuguese|russian|arabic|hindi|dutch)"
     r"|(?:answer|reply|respond|write|use|recommend|suggest|include|consider) only|only (?:answer|reply|respond|use|java|python|recommend|suggest|include|consider|eat|drink|speak|works? with|vegan|vegetarian|free|open source|standard)"
     r"|(?:do not|never|always|please|avoid) (?:use|using|mention|mentioning|include|including|recommend|recommending|suggest|suggesting|answer|explain|write|assume|give me|tell me|say)|without using"
-    # The asker's body, diet and skill.
-    r"|allerg\w+|intoleran\w+|celiac|coeliac|vegan|vegetarian|halal|kosher|gluten|lactose|diabet\w+|pregnan\w+|breastfe\w+|keto|diet|medications?|blood pressure|asthma\w*|kidney|heart (?:disease|condition|problem)|disab\w+|wheelchair|deaf|blind|beginner|novice|newbie|expert|new to (?:this|programming|cooking|python|linux)|years? old|metric|imperial|celsius|fahrenheit)\b"
+    # The asker's place, skill and measures.
+    r"|(?:i|we) live|based in|located in|in my country|beginner|novice|newbie|expert|new to (?:this|programming|cooking|python|linux)|metric|imperial|celsius|fahrenheit)\b"
     r"|^(?:please )?(?:always|never|use|avoid|answer|reply|respond|only|stick to|limit|speak)\b"
 )
+_BODY = (
+    r"\b(?:allerg\w+|intoleran\w+|celiac|coeliac|vegan|vegetarian|halal|kosher|gluten|lactose|diabet\w+|pregnan\w+|breastfe\w+|keto|diet|medications?|blood pressure|asthma\w*"
+    r"|kidney|heart (?:disease|condition|problem)|disab\w+|wheelchair|deaf|blind|years? old)\b"
+)
+"""The asker's body and diet."""
 _PERSON = (
     r"\b(?:i am|we are|i have|we have|i use|we use|i own|i live|we live|i work|we work|i study|i speak|i need|we need|i want|we want|i would like|i prefer|i only|i just have|i do not|we do not|i can not|i could not|i can|i hate|i love|i like|i dislike|i take|i drink|i eat|i earn|i make|i run|we run|i drive|i will|i plan|we plan"
     r"|i was born|i grew up|my (?:\w+ ){1,3}(?:is|are|has|have|was|do|does|can|can not|will|runs|uses|lives|works)|our (?:\w+ ){1,3}(?:is|are|has|have|was|runs|uses)|budget|on a budget|for my|for our|with my|running|using|based in|located in|in my country|our team|my team)\b"
@@ -54,8 +60,8 @@ _HAN_PERSON = ("我是", "我们是", "我在", "我们在", "我有", "我们�
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    return re.compile(_RULE), re.compile(_PERSON), re.compile(_EPISODE)
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    return re.compile(_RULE), re.compile(_BODY), re.compile(_PERSON), re.compile(_EPISODE)
 
 
 _TROUBLE = r"\bmy (?:\w+ ){1,3}(?:is|are|has|have|was|does|do|did|will|can)(?: \w+){0,3} (?:wrong|broken|late|missing|damaged|lost|delayed|cancelled|canceled|stuck|slow|not \w+|crash\w*|locked|declined|expired|flicker\w*|leak\w*|arrived|come|gone|stolen|empty|blank|frozen|incorrect|defective|faulty|torn|dirty|dead|hurt\w*|blocked|charged|failed|failing|stopped)\b"
@@ -70,9 +76,11 @@ def standing(sentence: str) -> Standing:
     if any(is_han(word) for word in words):
         return _han("".join(words), sentence)
     joined = " ".join(words)
-    rule, person, episode = _patterns()
+    rule, body, person, episode = _patterns()
     if rule.search(joined):
         return Standing.RULE
+    if body.search(joined):
+        return Standing.BODY
     stripped = re.sub(_TROUBLE, " ", episode.sub(" ", joined))
     if person.search(stripped):
         # `Do I have to ...?` asks; `I have an old phone, what now?` tells as well.

@@ -123,6 +123,11 @@ def _table() -> tuple[dict[tuple[str, ...], str], dict[str, int]]:
 
 def content(words: Sequence[str]) -> Iterator[str]:
     """Yield the units of a token sequence, in order."""
+    return (unit for unit, _, _ in spans(words))
+
+
+def spans(words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield each unit of a token sequence with the place of its first word and the one behind its last."""
     phrases, longest = _table()
     bases = [word if is_han(word) else base(word) for word in words]
     i = 0
@@ -134,16 +139,17 @@ def content(words: Sequence[str]) -> Iterator[str]:
         for size in range(min(longest.get(bases[i], 0), len(bases) - i), 0, -1):
             concept = phrases.get(tuple(bases[i : i + size]))
             if concept is not None:
-                yield concept
+                yield concept, i, i + size
                 i += size
                 break
         else:
-            if _is_content(words[i], bases[i]):
-                yield bases[i]
+            if is_content(words[i], bases[i]):
+                yield bases[i], i, i + 1
             i += 1
 
 
-def _is_content(word: str, stemmed: str) -> bool:
+def is_content(word: str, stemmed: str) -> bool:
+    """True for a word, given with its base, that tells one case from another."""
     if is_han(word):
         return word not in _HAN_FUNCTION and word not in HAN_NUMERALS
     # Figures are compared as figures, whatever their spelling.

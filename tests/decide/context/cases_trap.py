@@ -211,6 +211,12 @@ Who is Lise Meitner? | A physicist. | Where was she born?
 What is a heat pump? | It moves heat. | Is it noisy?
 What is a wind turbine? | It makes power. | Is it noisy?
 
+What is Kafka? | A message log. | What is Redis? | A key-value store. | How do I install it?
+What is Redis? | A key-value store. | What is Kafka? | A message log. | How do I install it?
+
+How big is Mercury? | Quite small. | How big is Neptune? | Rather large. | How far away is it?
+How big is Neptune? | Rather large. | How big is Mercury? | Quite small. | How far away is it?
+
 Is coffee healthy? | In moderation. | What about tea?
 Is coffee bad for teeth? | It can stain. | What about tea?
 

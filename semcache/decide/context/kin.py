@@ -1,0 +1,132 @@
+"""Words that stand for each other in two tellers' mouths, by a dictionary that the caller passes in.
+
+What the thesaurus here does not know may still be the same: `zip` and `zipper`, `tiny` and
+`small`, a slip of a finger. Opposites and two kinds of one thing (`Edinburgh`, `Dublin`) never are. Knows
+nothing of chats and of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from semcache.decide.context.words import base, spans, words_of
+from semcache.decide.text import is_han
+from semcache.decide.verify.lexicon import Relation
+from semcache.decide.wordlist import split
+
+_SAME = 0.15
+_SIBLING = 0.1
+_NEAR = 0.82
+"""Cosine of two word vectors from which they count as one, when they are neither opposites nor of one kind."""
+
+
+class Kin(Protocol):
+    """A dictionary of single words, and a judge of two short texts."""
+
+    def relation(self, one: str, other: str) -> Relation:
+        """Say how two words stand to each other."""
+        ...
+
+    def score(self, asked: str, stored: str, similarity: float) -> float | None:
+        """Give the probability that both ask the same, in [0, 1]; None: it cannot tell."""
+        ...
+
+
+class Dictionary(Protocol):
+    """A dictionary of single words."""
+
+    def relation(self, one: str, other: str) -> Relation:
+        """Say how two words stand to each other."""
+        ...
+
+
+class Judge(Protocol):
+    """Says of two short texts whether they ask the same."""
+
+    def score(self, asked: str, stored: str, similarity: float) -> float | None:
+        """Give the probability, in [0, 1]; None: it cannot tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A dictionary and a judge together: implements `Kin`."""
+
+    dictionary: Dictionary
+    judge: Judge
+
+    def relation(self, one: str, other: str) -> Relation:
+        """See `Kin`."""
+        return self.dictionary.relation(one, other)
+
+    def score(self, asked: str, stored: str, similarity: float) -> float | None:
+        """See `Kin`."""
+        return self.judge.score(asked, stored, similarity)
+
+
+@lru_cache(maxsize=1)
+def _light() -> frozenset[str]:
+    """Verbs that lean on their object, and words of manner: they tell no case from another."""
+    words = split(
+        "keep come stand become leave hold run turn start begin stay fall bring let set send proper properly message access folk hiya yum "
+        "write add check talk speak call reply respond receive provide offer visit head place spot inform state explain describe mine fact chance "
+        "apparently accidentally suddenly mistakenly unexpectedly yesterday tonight morning evening afternoon tomorrow "
+        "已 经 说 讲 掉 跟 起 始 开 家 自 己 次 种 款 位 只 两 本 点 件 些 样 时 候 间 现 刚 才 发 出 进 回 完 成 应 费 用"
+    )
+    return frozenset(words) | frozenset(base(word) for word in words)
+
+
+def plain_words(parts: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Give the words of sentences that carry content unknown to the other side: each may stand for one of its words."""
+    found: dict[str, None] = {}
+    for part in parts:
+        words = words_of(part)
+        for unit, start, end in spans(words):
+            if unit not in known:
+                found |= dict.fromkeys(
+                    word for word in words[start:end] if not is_han(word) and word[0].isalpha()
+                )
+    return tuple(found)
+
+
+def without_counterpart(
+    text: str, units: frozenset[str], others: Sequence[str], kin: Kin
+) -> frozenset[tuple[str, ...]]:
+    """Give the words of a text, unit by unit, to which nothing on the other side corresponds.
+
+    Args:
+        text: A sentence of one chat.
+        units: The units of the other.
+        others: The words of the other that are unknown to this one.
+        kin: The dictionary.
+    """
+    words = words_of(text)
+    return frozenset(
+        words[start:end]
+        for unit, start, end in spans(words)
+        if unit not in units and not _has_counterpart(words[start:end], others, kin)
+    )
+
+
+def _has_counterpart(words: Sequence[str], others: Sequence[str], kin: Kin) -> bool:
+    if all(word in _light() or base(word) in _light() for word in words):
+        return True
+    return any(
+        not is_han(word) and word[0].isalpha() and any(are_kin(word, other, kin) for other in others)
+        for word in words
+    )
+
+
+def are_kin(one: str, other: str, kin: Kin) -> bool:
+    """True for words that may stand for each other."""
+    if base(one) == base(other):
+        return True
+    found = kin.relation(one, other)
+    if found.antonym:
+        return False
+    if max(found.synonym, found.similar, found.typo) >= _SAME:
+        return True
+    return max(found.sibling, found.broader) < _SIBLING and found.cosine >= _NEAR
