@@ -43,7 +43,7 @@ RIGHT = [
 
 @pytest.mark.parametrize(("case", "stored", "asked"), WRONG)
 def test_the_wrong_answer_is_not_served(case: str, stored: str, asked: str) -> None:
-    found = decide(policy(draft_threshold=0.95), Directives(), asked, [candidate(0.99, prompt=stored)], NOW)
+    found = decide(policy(draft_threshold=0.95), Directives(), asked, [candidate(0.99, prompt=stored)], NOW, None)
     assert isinstance(found, Miss), case
     assert found.reason == "gate"
     assert found.vetoes
@@ -51,7 +51,7 @@ def test_the_wrong_answer_is_not_served(case: str, stored: str, asked: str) -> N
 
 @pytest.mark.parametrize(("case", "stored", "asked"), RIGHT)
 def test_the_right_answer_is_served(case: str, stored: str, asked: str) -> None:
-    found = decide(policy(), Directives(), asked, [candidate(0.99, prompt=stored)], NOW)
+    found = decide(policy(), Directives(), asked, [candidate(0.99, prompt=stored)], NOW, None)
     assert isinstance(found, Hit), (case, found)
 
 
@@ -63,7 +63,7 @@ def test_every_candidate_is_checked_not_only_the_best() -> None:
         candidate(0.98, "activate", prompt="Which steps activate roaming ahead of a trip?"),
         candidate(0.96, "off", prompt="How can I deactivate roaming before travelling?"),
     ]
-    found = decide(policy(), Directives(), asked, crowd, NOW)
+    found = decide(policy(), Directives(), asked, crowd, NOW, None)
     assert isinstance(found, Hit)
     assert found.entry.id == "off"
 
@@ -71,11 +71,11 @@ def test_every_candidate_is_checked_not_only_the_best() -> None:
 def test_an_unrelated_prompt_is_a_miss_however_many_entries_there_are() -> None:
     """fc-075: distances are read the right way round."""
     crowd = [candidate(score, str(score)) for score in (0.1, 0.2, -0.5)]
-    found = decide(policy(), Directives(), "Name three prime numbers", crowd, NOW)
+    found = decide(policy(), Directives(), "Name three prime numbers", crowd, NOW, None)
     assert found == Miss("below-threshold", (), 0.2)
 
 
 def test_a_near_miss_of_the_gate_is_offered_for_revision() -> None:
     stored = candidate(0.99, prompt="Fee for 2 transfers?")
-    found = decide(policy(), Directives(), "Fee for 5 transfers?", [stored], NOW)
+    found = decide(policy(), Directives(), "Fee for 5 transfers?", [stored], NOW, None)
     assert found == Draft(stored.entry, 0.99, ("numbers",))
