@@ -138,7 +138,7 @@ def _retold(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> 
         Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
         Reason.TOPIC: likeness.turned_round(one, other) or likeness.adds_person(one, other),
         Reason.CORRECTION: one.corrections != other.corrections,
-        Reason.NUMBER: _counts_differ(one, other),
+        Reason.NUMBER: _counts_differ(one, other) or likeness.adds_figure(one, other),
         Reason.NEGATION: _denied(one, other) or likeness.denials_differ(one, other),
     }
     found = tuple(word.value for word, objects in reasons.items() if objects)
@@ -198,7 +198,7 @@ def _matters(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str
     reasons = {
         Reason.CORRECTION: one.corrections != other.corrections,
         Reason.NEGATION: _denied(one, other),
-        Reason.NUMBER: _counts_differ(one, other),
+        Reason.NUMBER: _counts_differ(one, other) or likeness.adds_figure(one, other),
         Reason.DETAIL: bool(one.own - other.every or other.own - one.every)
         or one.touching(other)
         or other.touching(one)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from semcache.decide.context.clauses import asks
 from semcache.decide.context.kin import Kin, are_kin, plain_words, without_counterpart
-from semcache.decide.context.matter import Matter, wishes
+from semcache.decide.context.matter import Matter, value, wishes
 from semcache.decide.context.pairing import FIGURES, PERSONS, WEIGHED, differences, edited, overlap
 from semcache.decide.context.standing import Standing, standing
 from semcache.decide.context.words import base, is_function, units, words_of
@@ -24,7 +24,7 @@ LEAST = 0.7
 """Least score of two whole chats that are one case."""
 _SAID_BY_EITHER = frozenset(split("numbers money dates names codes"))
 _ANSWERED = ("Yes: ", "No: ")
-_DEFINITE = frozenset((word,) for word in split("the its their his her both all"))
+_CONCERNED = frozenset(split("i we he she they me us my our him them his their its both"))
 _ANOTHER = 0.2
 _CROSSED = 0.3
 _POINTING = frozenset(split("it its they them their he him his she her that this there 它 他 她 这 那"))
@@ -88,22 +88,45 @@ def turned_round(one: Matter, other: Matter) -> bool:
     return crossed > max(_CROSSED, overlap(left[-1], right[-1]))
 
 
+def adds_figure(one: Matter, other: Matter) -> bool:
+    """True when one user gives a figure of himself, in words that say nothing else, that the other chat knows nothing of."""
+    return any(
+        _is_figure_apart(part, theirs)
+        for mine, theirs in ((one, other), (other, one))
+        for part in mine.record.told
+    )
+
+
 def adds_person(one: Matter, other: Matter) -> bool:
     """True when one user tells of himself, or lays down, what the other says nothing of."""
     return any(
-        _tells_of_the_case(part) and _is_apart(part, theirs)
+        _is_apart(part, theirs) and _tells_of_the_case(part)
         for mine, theirs in ((one, other), (other, one))
         for part in mine.record.told
     )
 
 
 def _tells_of_the_case(part: str) -> bool:
-    """True for what the user says of himself or lays down, and of a thing that was spoken of: `the walls are damp`."""
-    return standing(part) >= Standing.PERSON or words_of(part)[:1] in _DEFINITE
+    """True for what the user says of himself, lays down, or says of somebody and something spoken of: `the walls are damp`."""
+    words = words_of(part)
+    return (
+        standing(part) >= Standing.PERSON
+        or _is_han(part)
+        or not _CONCERNED.isdisjoint(words)
+        or words[:1] == ("the",)
+    )
+
+
+def _is_figure_apart(part: str, other: Matter) -> bool:
+    """True for `I work three days a week`: a figure of the asker that the other chat knows nothing of."""
+    if units(part) or standing(part) < Standing.PERSON:
+        return False
+    said = {value(word) for word in words_of(other.all_text)}
+    return any(value(word) not in said for word in words_of(part) if value(word))
 
 
 def _is_by_the_way(part: str, other: Matter) -> bool:
-    return not _tells_of_the_case(part) and not asks(part) and _is_apart(part, other)
+    return _is_apart(part, other) and not asks(part) and not _tells_of_the_case(part)
 
 
 def _is_apart(part: str, other: Matter) -> bool:

@@ -105,7 +105,7 @@ def _with_figures(text: str) -> tuple[str, ...]:
     return tuple(
         part
         for i in range(len(words))
-        for part in (_value(words[i]) or "".join(content(words[i : i + 1])),)
+        for part in (value(words[i]) or "".join(content(words[i : i + 1])),)
         if part
     )
 
@@ -136,14 +136,15 @@ def _counted(parts: Iterable[str]) -> dict[str, frozenset[str]]:
     for part in parts:
         words = words_of(part)
         for i, word in enumerate(words[:-1]):
-            value = _value(word)
-            if value:
+            figure = value(word)
+            if figure:
                 for unit in content(_next(words, i + 1)):
-                    found[unit].add(value)
+                    found[unit].add(figure)
     return {unit: frozenset(figures) for unit, figures in found.items()}
 
 
-def _value(word: str) -> str:
+def value(word: str) -> str:
+    """Give the figure that a word spells, "" for none."""
     if word[0].isdigit():
         return word
     if is_han(word):

@@ -38,6 +38,7 @@ _COMMON = frozenset(
 _LONG = 4
 _EXAMPLES = 2
 _TERSE = 5
+_OPENING = frozenset(split("what who where when which how"))
 _HAN_YOU = ("你们", "贵公司", "贵店", "您们", "你们的")
 _MEASURES = frozenset(split("many tall far old much long big deep high fast heavy"))
 _HAN_WORLD = (
@@ -92,7 +93,7 @@ def reach(history: Iterable[Turn], asked: str) -> Reach:
     told_of_self = widest in (Standing.PERSON, Standing.BODY)
     if _is_to_those_who_serve(own.body):
         return Reach.DOUBTFUL if told_of_self else Reach.APART
-    told = (told_of_self and not _is_worldly(own.body)) or (widest is Standing.TOLD and own.personal)
+    told = (told_of_self and not _is_of_the_world(own.body)) or (widest is Standing.TOLD and own.personal)
     return Reach.BEARS if told else Reach.UNSURE
 
 
@@ -141,6 +142,11 @@ def _topics(text: str) -> frozenset[str]:
     found = units(text)
     pairs = {a + b for a, b in pairwise(found) if is_han(a) and is_han(b)}
     return frozenset(unit for unit in found if not is_han(unit)) | pairs
+
+
+def _is_of_the_world(asked: str) -> bool:
+    """True for a worldly question that opens with what it asks for: `is breakfast included` is about the asker's case."""
+    return _is_worldly(asked) and words_of(asked)[0] in _OPENING
 
 
 def _is_worldly(asked: str) -> bool:

@@ -70,6 +70,7 @@ _HAN_EPISODE = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def standing(sentence: str) -> Standing:
     """Say how far a user's clause reaches beyond its own subject."""
     words = words_of(sentence)

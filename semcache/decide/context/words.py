@@ -123,11 +123,16 @@ def _table() -> tuple[dict[tuple[str, ...], str], dict[str, int]]:
 
 def content(words: Sequence[str]) -> Iterator[str]:
     """Yield the units of a token sequence, in order."""
-    return (unit for unit, _, _ in spans(words))
+    return (unit for unit, _, _ in _spans(words))
 
 
-def spans(words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield each unit of a token sequence with the place of its first word and the one behind its last."""
+@lru_cache(maxsize=4096)
+def spans(words: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+    """Give each unit of a token sequence with the place of its first word and the one behind its last."""
+    return tuple(_spans(words))
+
+
+def _spans(words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     phrases, longest = _table()
     bases = [word if is_han(word) else base(word) for word in words]
     i = 0

@@ -242,6 +242,54 @@ How do I write a resignation letter? | Keep it short. | I hate my boss. | I see.
 
 I rented a car. | Okay. | Can I drive it abroad?
 I rented a car. | Okay. | I'm 20. | Okay. | Can I drive it abroad?
+
+I want to change my flight to Thursday. | Which booking? | The one to Madrid. | Okay. | What will it cost?
+I want to change my flight to Thursday. | Which booking? | The one to Madrid. | Okay. I have a flexible fare, by the way. | Okay. | What will it cost?
+
+My laptop won't turn on since this morning. | Did you try another charger? | Yes. | I see. | Can I get it repaired for free?
+My laptop won't turn on since this morning. | Did you try another charger? | Yes. | I see. | I spilled tea on it last night. | Oh. | Can I get it repaired for free?
+
+I need a birthday gift for my father. | What does he like? | Cooking. | Nice. | What do you suggest?
+I need a birthday gift for my father. | What does he like? | Cooking. | Nice. | He has a bad back and cannot stand for long. | I see. | What do you suggest?
+
+I'd like to book a double room for two nights. | Sure. | Is breakfast included?
+I'd like to book a double room for two nights. | Sure. | I have a voucher from your newsletter. | Great. | Is breakfast included?
+
+My order was marked as delivered but is not here. | I'm sorry. | What can I do?
+My order was marked as delivered but is not here. | I'm sorry. | We moved house recently. | I see. | What can I do?
+
+How much paint do I need for a room of 20 square metres? | What colour is the wall? | White. | Okay. | And how many coats?
+How much paint do I need for a room of 20 square metres? | What colour is the wall? | White. | Okay. | The plaster is new. | I see. | And how many coats?
+
+I want to run a half marathon in October. | Great! | How should I train?
+I want to run a half marathon in October. | Great! | I hurt my knee last year. | Sorry to hear. | How should I train?
+
+My son has a cough. | Since when? | Two days. | I see. | Can I give him honey?
+My son has a cough. | Since when? | Two days. | I see. | He turned eight months yesterday. | Cute! | Can I give him honey?
+
+I want to cancel my gym contract. | Okay. | How long is the notice period?
+I want to cancel my gym contract. | Okay. | I signed up through my company. | I see. | How long is the notice period?
+
+I'm looking for a tent for four people. | For summer? | Yes. | Okay. | Which one should I take?
+I'm looking for a tent for four people. | For summer? | Yes. | Okay. | We travel by motorbike. | Nice. | Which one should I take?
+
+I'd like to return these jeans. | Do you have the receipt? | Yes. | Good. | Will I get my money back?
+I'd like to return these jeans. | Do you have the receipt? | Yes. | Good. | I cut off the label. | I see. | Will I get my money back?
+
+What should I plant on my balcony? | How much sun does it get? | All day. | Okay. | Give me three ideas.
+What should I plant on my balcony? | How much sun does it get? | All day. | Okay. | I have a cat that nibbles on everything. | Aww. | Give me three ideas.
+
+I need to fix a dripping tap. | Kitchen or bath? | Kitchen. | Okay. | What tools do I need?
+I need to fix a dripping tap. | Kitchen or bath? | Kitchen. | Okay. | I broke the valve while trying. | Oh. | What tools do I need?
+
+I started a new job in May. | Congratulations! | How many holidays do I get?
+I started a new job in May. | Congratulations! | I work three days a week. | Okay. | How many holidays do I get?
+
+我想退掉这条牛仔裤。 | 有小票吗? | 有。 | 好的。 | 可以全额退款吗?
+我想退掉这条牛仔裤。 | 有小票吗? | 有。 | 好的。 | 标签我已经剪掉了。 | 明白。 | 可以全额退款吗?
+
+我儿子咳嗽两天了。 | 发烧吗? | 没有。 | 好的。 | 可以喝蜂蜜水吗?
+我儿子咳嗽两天了。 | 发烧吗? | 没有。 | 好的。 | 他刚满八个月。 | 明白。 | 可以喝蜂蜜水吗?
 """
 
 CHINESE = """

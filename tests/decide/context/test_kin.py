@@ -17,7 +17,7 @@ from tests.decide.context.cases_same import SAME
 from tests.decide.context.cases_trap import TRAPS
 from tests.decide.context.cases_triples import TRIPLES
 
-NEARNESS = Nearness(0.85, 0.85)
+NEARNESS = Nearness(0.8, 0.8)
 _LEAST_SERVED = 0.6
 
 
