@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace
-from semcache.decide.context import NEAR, Kin, Nearness, Reading, agree, read, settle
+from semcache.decide.context import RETOLD, Kin, Nearness, Reading, agree, read, settle
 from semcache.decide.decision import Candidate
 from semcache.embed.canonical import canonical_text
 from semcache.embed.fingerprint import Partition
@@ -39,7 +39,7 @@ class Meeting:
 
     def floor(self, policy: CachePolicy) -> float:
         """Give the similarity below which nothing found is of any use: of whole texts, or of questions."""
-        return NEAR.resolved if self.is_bound else policy.floor
+        return RETOLD.resolved if self.is_bound else policy.floor
 
 
 def namespaces(request: ChatRequest, partition: Partition, policy: CachePolicy) -> tuple[Namespace, ...]:

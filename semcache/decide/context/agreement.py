@@ -3,8 +3,9 @@
 Both records must hold the same matter, item by item, in both directions: figures, dates, names,
 kinds of things, corrections, what is proposed and how it is answered, and every content word of
 what the users said. What an assistant said must not differ in figures and names, nor in one
-word within otherwise equal sentences. Symmetric; a chat agrees with itself. Knows nothing of
-vectors but the two cosines that the caller has measured.
+word within otherwise equal sentences. With a dictionary and a judge of wording (`kin`) a chat may
+also be the other told in other words, or with small talk added: see `likeness`. Symmetric; a chat
+agrees with itself. Knows nothing of vectors but the two cosines that the caller has measured.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ def _retold(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> 
     reasons = {
         Reason.REPLY: one.record.reply != other.record.reply,
         Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
-        Reason.TOPIC: likeness.turned_round(one, other) or likeness.adds_person(one, other),
-        Reason.CORRECTION: one.corrections != other.corrections,
+        Reason.TOPIC: likeness.turned_round(one, other),
+        Reason.CORRECTION: one.retracted != other.retracted,
         Reason.NUMBER: _counts_differ(one, other) or likeness.adds_figure(one, other),
         Reason.NEGATION: _denied(one, other) or likeness.denials_differ(one, other),
     }
@@ -152,6 +153,7 @@ def _in_words(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -
     if (
         _heard_otherwise(one, other)
         or likeness.exchanges(one, other, kin)
+        or likeness.adds_person(one, other)
         or likeness.adds_own_fact(one, other, kin)
     ):
         return (Reason.DETAIL.value,)

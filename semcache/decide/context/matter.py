@@ -24,13 +24,17 @@ _CORRECTION = re.compile(
 )
 
 
+_FILLERS = re.compile(r"\b(?:actually|sorry i|i mean|my bad|rather than)\b")
+
+
 @dataclass(frozen=True, slots=True)
 class Matter:
     """A record taken apart.
 
     `own` are the units of what the user said and asks, `every` those of all that was said; `told` and
     `heard` the sentences; `stated_only` and `denied_only` units that are only stated, only denied;
-    `counted` the figures standing before each unit; `corrections` the user's corrections in order.
+    `counted` the figures standing before each unit; `corrections` the user's corrections in order, `retracted`
+    those of them that cannot be a filler, as `actually` may be.
     """
 
     record: Record
@@ -47,6 +51,7 @@ class Matter:
     denied_only: frozenset[str]
     counted: dict[str, frozenset[str]]
     corrections: tuple[tuple[str, ...], ...]
+    retracted: tuple[tuple[str, ...], ...]
 
     def touching(self, other: Matter) -> bool:
         """True when an aside of this chat that the other lacks is about what either chat is about."""
@@ -89,10 +94,19 @@ def matter(context: bytes) -> Matter | None:
         stated_only=stated - denied,
         denied_only=denied - stated,
         counted=_counted(said),
-        corrections=tuple(
-            _with_figures(part) for part in told if _CORRECTION.search(" ".join(words_of(part)))
-        ),
+        corrections=_corrections(told),
+        retracted=_corrections(told, _FILLERS),
     )
+
+
+def _corrections(parts: Iterable[str], fillers: re.Pattern[str] | None = None) -> tuple[tuple[str, ...], ...]:
+    """Give what the sentences hold that correct something; fillers left out of account."""
+    found = []
+    for part in parts:
+        joined = " ".join(words_of(part))
+        if _CORRECTION.search(fillers.sub(" ", joined) if fillers else joined):
+            found.append(_with_figures(part))
+    return tuple(found)
 
 
 def _all(parts: Iterable[str]) -> frozenset[str]:
