@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from semcache.decide.context import likeness
 from semcache.decide.context.kin import Kin
@@ -84,7 +85,7 @@ def agree(
     found = _bound(one, other, nearness)
     if not found or kin is None:
         return found
-    return _retold(one, other, nearness, kin)
+    return _told_apart(asked.context, stored.context, kin) or _judged(one, other, nearness, kin)
 
 
 ALIKE = Nearness(resolved=0.75, last=0.8)
@@ -132,8 +133,12 @@ def _bound(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, 
     return _matters(one, other, nearness) or _wording(one, other)
 
 
-def _retold(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> tuple[str, ...]:
-    """Give the reasons why one chat is not the other in other words, or with something left out that says nothing."""
+@lru_cache(maxsize=256)
+def _told_apart(asked: bytes, stored: bytes, kin: Kin) -> tuple[str, ...]:
+    """Give the reasons in the words why one chat is not the other told otherwise; asked for twice a candidate."""
+    one, other = matter(asked), matter(stored)
+    if one is None or other is None:
+        return (Reason.UNREAD.value,)
     reasons = {
         Reason.REPLY: one.record.reply != other.record.reply,
         Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
@@ -141,22 +146,23 @@ def _retold(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> 
         Reason.CORRECTION: one.retracted != other.retracted,
         Reason.NUMBER: _counts_differ(one, other) or likeness.adds_figure(one, other),
         Reason.NEGATION: _denied(one, other) or likeness.denials_differ(one, other),
+        Reason.DETAIL: _heard_otherwise(one, other) or likeness.adds_person(one, other),
     }
     found = tuple(word.value for word, objects in reasons.items() if objects)
-    found = found or tuple(f"context-{word}" for word in sorted(likeness.figures_differ(one, other)))
-    return found or _in_words(one, other, nearness, kin)
+    return found or _in_words(one, other, kin)
 
 
-def _in_words(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> tuple[str, ...]:
+def _in_words(one: Matter, other: Matter, kin: Kin) -> tuple[str, ...]:
+    """Give what the dear comparisons object to."""
     if likeness.offers_differ(one, other, kin):
         return (Reason.OFFER.value,)
-    if (
-        _heard_otherwise(one, other)
-        or likeness.exchanges(one, other, kin)
-        or likeness.adds_person(one, other)
-        or likeness.adds_own_fact(one, other, kin)
-    ):
+    if likeness.exchanges(one, other, kin) or likeness.adds_own_fact(one, other, kin):
         return (Reason.DETAIL.value,)
+    return tuple(f"context-{word}" for word in sorted(likeness.figures_differ(one, other)))
+
+
+def _judged(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> tuple[str, ...]:
+    """Ask the judge, where the chats are near enough to be judged; nothing is asked before that was measured."""
     if nearness is None:
         return ()
     if not (nearness.resolved >= RETOLD.resolved and nearness.last >= RETOLD.last):

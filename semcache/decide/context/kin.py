@@ -24,7 +24,7 @@ _NEAR = 0.82
 
 
 class Kin(Protocol):
-    """A dictionary of single words, and a judge of two short texts."""
+    """A dictionary of single words, and a judge of two short texts; hashable, and of one mind as long as it lives."""
 
     def relation(self, one: str, other: str) -> Relation:
         """Say how two words stand to each other."""
