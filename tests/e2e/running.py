@@ -30,6 +30,23 @@ def models_folder() -> Path:
     return Path(os.environ.get("SEMCACHE_TEST_MODELS", ROOT / "semcache-data" / "models"))
 
 
+def calm_policies(folder: Path) -> Path:
+    """Give a folder with the shipped policy, but for what happens by chance: no audits, and a generous risk budget.
+
+    What audits do and what the bound allows has tests of its own; here each call of the upstream is counted.
+    """
+    folder.mkdir(exist_ok=True)
+    text = (ROOT / "policies" / "default.yaml").read_text(encoding="utf-8")
+    for shipped, calm in (
+        ("  audit:\n    enabled: true", "  audit:\n    enabled: false"),
+        ("budget: 0.01", "budget: 0.1"),
+    ):
+        assert text.count(shipped) == 1
+        text = text.replace(shipped, calm)
+    (folder / "default.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
 @dataclass
 class Reply:
     """A raw HTTP reply."""
@@ -67,6 +84,8 @@ class Proxy:
         if not link.exists():
             link.symlink_to(models_folder(), target_is_directory=True)
         port = self.url.rpartition(":")[2] or "0"
+        if "--policies" not in self.arguments and "--config" not in self.arguments:
+            self.arguments = [*self.arguments, "--policies", str(calm_policies(self.data.parent / "calm"))]
         command = [sys.executable, "-m", "semcache", "serve", "--data", str(self.data), "--port", port]
         self.process = subprocess.Popen(
             [*command, *self.arguments],
