@@ -34,6 +34,10 @@ class Kin(Protocol):
         """Give the probability that both ask the same, in [0, 1]; None: it cannot tell."""
         ...
 
+    def __hash__(self) -> int:
+        """Answers are remembered by it."""
+        ...
+
 
 class Dictionary(Protocol):
     """A dictionary of single words."""
@@ -71,16 +75,16 @@ class Wording:
 def _light() -> frozenset[str]:
     """Verbs that lean on their object, and words of manner: they tell no case from another."""
     words = split(
-        "keep come stand become leave hold run turn start begin stay fall bring let set send proper properly message access folk hiya yum "
-        "write add check talk speak call reply respond receive provide offer visit head place spot inform state explain describe mine fact chance "
-        "pull pick hand follow cause lead wind act serve reach verify assure suggest advise recommend recognise recognize recall remember identify determine ensure "
-        "allow permit enable encounter face experience attempt bother matter consist contain seem figure grab pop "
+        "keep stand become hold run turn let set proper properly message access folk hiya yum "
+        "write add check talk speak call reply respond provide offer head place inform state explain describe mine fact chance "
+        "pull pick hand follow cause lead wind reach verify assure suggest advise recommend recognise recognize recall remember identify determine ensure "
+        "enable encounter face experience attempt bother matter consist contain seem figure grab pop "
         "status process procedure team customer client support staff department representative rep agent person people human place area rest bunch plenty amount "
         "purpose goal aim sake effort approach manner means basis sense aspect circumstance background experience explanation answer response solution "
-        "apparently accidentally suddenly mistakenly unexpectedly yesterday tonight morning evening afternoon tomorrow constantly continually consistently regularly randomly entirely currently lately shortly immediately quickly slowly "
-        "eventually gradually roughly approximately slightly somewhat barely hardly nearly merely purely decent solid key significant necessary essential useful helpful handy suitable appropriate reasonable acceptable okay ok alright "
-        "damn darn yay whew phew sheesh nope yup yep welp anywho heck gosh bro buddy mate pal "
-        "已 经 说 讲 掉 跟 起 始 开 家 自 己 次 种 款 位 只 两 本 点 件 些 样 时 候 间 现 刚 才 发 出 进 回 完 成 应 费 用"
+        "apparently accidentally suddenly mistakenly unexpectedly constantly continually consistently regularly randomly entirely currently lately shortly immediately quickly slowly "
+        "eventually gradually roughly approximately slightly somewhat barely hardly nearly merely purely decent solid significant essential useful helpful handy reasonable okay ok alright "
+        "come bring visit act serve spot damn darn yay whew phew sheesh nope yup yep welp anywho heck gosh bro buddy mate pal "
+        "已 经 说 讲 掉 跟 起 始 家 自 己 次 种 款 位 只 两 本 点 件 些 样 时 候 间 现 刚 才 应 费 用"
     )
     return frozenset(words) | frozenset(base(word) for word in words)
 

@@ -71,6 +71,15 @@ The warranty on my dishwasher ends in May. | I see. | Can I still have it repair
 """
 
 SWAPPED = """
+My boss wants me to leave the team. | I see. | What should I tell him?
+My boss wants me to stay in the team. | I see. | What should I tell him?
+
+I have to send the parcel by Friday. | Okay. | What do I need for it?
+I have to receive the parcel by Friday. | Okay. | What do I need for it?
+
+The lease starts in a week. | Okay. | What should I check before that?
+The lease ends in a week. | Okay. | What should I check before that?
+
 I want to return a pair of shoes. | Sure. | How long does it take?
 I want to renew my passport. | Sure. | How long does it take?
 
