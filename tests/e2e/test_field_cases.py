@@ -294,10 +294,11 @@ def test_small_slips_never_lead_to_another_word(proxy: Proxy) -> None:
     assert looked(proxy, "Who can polish here?") == "miss"
 
 
-def test_code_is_not_matched_by_likeness(proxy: Proxy) -> None:
+def test_another_program_is_not_the_same_program(proxy: Proxy) -> None:
     coder = [{"role": "system", "content": "You are a coding assistant."}]
     proxy.chat([*coder, *user("Write a function that sorts a list.")])
-    assert looked(proxy, [*coder, *user("Write a function which sorts a list.")]) == "miss"
+    for other in ("in descending order", "of strings by length", "without using extra memory"):
+        assert looked(proxy, [*coder, *user(f"Write a function that sorts a list {other}.")]) == "miss"
 
 
 # -- equal, and found -----------------------------------------------------------------------

@@ -100,7 +100,7 @@ def test_reasons_are_visible(proxy: Proxy) -> None:
     proxy.chat("How do I switch roaming on before I travel?")
     reply = proxy.chat("How do I switch roaming off before I travel?")
     assert reply.headers["semcache-outcome"] == "miss"
-    assert "negation" in reply.headers["semcache-reason"] or "gate" in reply.headers["semcache-reason"]
+    assert "antonyms" in reply.headers["semcache-reason"]
     record = proxy.records()[-1]
     assert record["reason"] == reply.headers["semcache-reason"]
     assert "roaming" not in str(record)
