@@ -20,6 +20,7 @@ from semcache.answer.flight import Flights
 from semcache.auditing_parts import auditing_of
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
+from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import SemcacheError
 from semcache.journey import Backend
@@ -42,7 +43,7 @@ from semcache.parts import (
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.watch import LivePolicies
-from semcache.ports import Change, Verifier
+from semcache.ports import Change
 from semcache.prefix_parts import engine_door, open_shelf, prefixes_of, warming_of
 from semcache.prefixes import Prefixes
 from semcache.proxy.admission import Admission
@@ -228,7 +229,7 @@ class _Parts:
     follower: Follower
     backends: dict[str, Backend]
     tasks: Tasks
-    verifier: Verifier | None
+    verifier: ForestVerifier | None
     standings: Standings
     evidence: EvidenceShelves
     door: EngineDoor | None = None
@@ -314,6 +315,7 @@ class _Parts:
             clock=self.clock,
             spawn=self.tasks.spawn,
             verifier=self.verifier,
+            kin=self.verifier,
             standings=self.standings,
             watch=self.auditing,
             memory=Memory(

@@ -25,7 +25,7 @@ from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
 from semcache.core import EntryId, TenantId
 from semcache.decide.risk.prior import Prior
-from semcache.decide.verify.verifier import open_prior, open_verifier
+from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
@@ -37,7 +37,6 @@ from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
 from semcache.policy.watch import LivePolicies
-from semcache.ports import Verifier
 from semcache.prefixes import Prefixes
 from semcache.settings import Settings, UpstreamSettings, resolve_secret
 from semcache.store.embedded import embedded_url
@@ -118,7 +117,7 @@ async def open_judge(settings: Settings) -> AsyncIterator[Judge]:
         yield lambda a, b, policy: judge(encoder, verifier, a, b, policy)
 
 
-def verifier_or_none() -> tuple[Verifier | None, Prior | None]:
+def verifier_or_none() -> tuple[ForestVerifier | None, Prior | None]:
     """Load the verifier and the evidence of its calibration.
 
     Without one nothing is served by meaning where a policy wants it, and the log says so.

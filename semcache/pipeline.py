@@ -33,6 +33,7 @@ from semcache.core import (
     TenantId,
 )
 from semcache.decide import admission
+from semcache.decide.context import Kin
 from semcache.decide.decision import Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
@@ -78,6 +79,7 @@ class Pipeline:
     policies: Callable[[], PolicySnapshot]
     encoder: Encoder | None
     verifier: Verifier | None
+    kin: Kin | None
     standings: Allowance
     watch: Watch | None
     classifiers: Classifiers | None

@@ -19,6 +19,7 @@ from typing import Any
 
 from semcache.answer.flight import Flights
 from semcache.core import Decision, Embedding, EncoderId, EntryId, TenantId
+from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.open import open_encoder
 from semcache.errors import EncoderError, SemcacheError
 from semcache.evaluate.answering import ConstantGenerator
@@ -30,7 +31,7 @@ from semcache.parts import SystemClock, Tasks, assembler_for, encoder_options, v
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
+from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 from semcache.remembering import Memory
 from semcache.settings import Settings
 from semcache.standings import Unbounded
@@ -58,7 +59,7 @@ class Parts:
     store: EntryStore
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
     new_id: Callable[[], EntryId]
-    verifier: Verifier | None = None
+    verifier: ForestVerifier | None = None
     clock: Clock = field(default_factory=SystemClock)
 
 
@@ -83,6 +84,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         clock=parts.clock,
         spawn=parts.spawn,
         verifier=parts.verifier,
+        kin=parts.verifier,
         standings=Unbounded(),
         watch=None,
         memory=Memory(
@@ -253,7 +255,7 @@ async def assembled(
     snapshot: PolicySnapshot,
     tenant: TenantId,
     awake: Callable[[str], bool] = lambda _: True,
-    verifier: Verifier | None = None,
+    verifier: ForestVerifier | None = None,
 ) -> AsyncIterator[Rig]:
     """Put everything around an encoder: store, index, classifiers, with classifiers that can speak.
 

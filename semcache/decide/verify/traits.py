@@ -98,6 +98,10 @@ class Traits:
         """Give the words of a text."""
         return self._words(text)
 
+    def relation(self, one: str, other: str) -> Relation:
+        """Say how two single words stand to each other."""
+        return self._lexica.relation(one, other)
+
     def row(self, one: str, other: str, similarity: float) -> Row:
         """Give the numbers of a pair, float32 [len(NAMES)], in the order of `NAMES`.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from semcache.decide.risk.prior import Prior
 from semcache.decide.verify.forest import Forest, forest_of
-from semcache.decide.verify.lexicon import read_lexicon
+from semcache.decide.verify.lexicon import Relation, read_lexicon
 from semcache.decide.verify.traits import NAMES, Lexica, Traits
 from semcache.errors import EncoderError
 
@@ -37,6 +37,10 @@ class ForestVerifier:
         self._traits = traits
         self._plain = plain
         self._chinese = chinese
+
+    def relation(self, one: str, other: str) -> Relation:
+        """Say how two single words stand to each other, by the lexicon of their script."""
+        return self._traits.relation(one, other)
 
     def score(self, asked: str, stored: str, similarity: float) -> float | None:
         """Give the probability that the stored answer is right, in [0, 1]; None: it cannot tell.
