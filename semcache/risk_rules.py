@@ -36,7 +36,7 @@ class AloneRule:
 
     threshold: float = CLOSED
     margin: float = 0.1
-    min_score: float = 0.87
+    min_score: float = 0.88
 
 
 @dataclass(frozen=True, slots=True)

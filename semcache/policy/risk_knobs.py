@@ -20,7 +20,7 @@ class VerifierKnobs(Knobs):
 
     enabled: Flag = Field(True, description="Whether it is asked. Without it the gate alone stands between.")
     min_score: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
-        0.8, description="Least probability at which an answer is served, whatever the similarity."
+        0.88, description="Least probability at which an answer is served, whatever the similarity."
     )
 
 
@@ -32,7 +32,7 @@ class Alone(Knobs):
         0.1, description="By how much it must be nearer than every other stored question."
     )
     min_score: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = Field(
-        0.87, description="Least probability, by the verifier, for serving it."
+        0.88, description="Least probability, by the verifier, for serving it."
     )
 
 

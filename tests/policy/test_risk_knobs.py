@@ -52,7 +52,7 @@ def test_what_is_out_of_range_is_named(knobs: str, says: str) -> None:
 
 def test_unstated_knobs_are_the_built_in_ones(tmp_path: Path) -> None:
     policy = chat_of("ttl: 1h", tmp_path)
-    assert (policy.verifier, policy.min_score) == (True, 0.8)
+    assert (policy.verifier, policy.min_score) == (True, 0.88)
     assert (policy.risk, policy.audit) == (RiskPolicy(), AuditPolicy())
 
 
@@ -96,7 +96,7 @@ def test_the_shipped_domains_promise_what_they_say() -> None:
         name: (p.verifier, p.min_score, p.risk.budget, p.risk.until_proven) for name, p in domains.items()
     }
     assert told == {
-        "chat": (True, 0.8, 0.01, UntilProven.SERVE),
+        "chat": (True, 0.88, 0.01, UntilProven.SERVE),
         "medical": (True, 0.9, 0.001, UntilProven.DRAFT),
         "legal": (True, 0.9, 0.001, UntilProven.DRAFT),
         "code": (True, 0.9, 0.01, UntilProven.SERVE),
