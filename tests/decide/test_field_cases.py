@@ -43,7 +43,9 @@ RIGHT = [
 
 @pytest.mark.parametrize(("case", "stored", "asked"), WRONG)
 def test_the_wrong_answer_is_not_served(case: str, stored: str, asked: str) -> None:
-    found = decide(policy(draft_threshold=0.95), Directives(), asked, [candidate(0.99, prompt=stored)], NOW, None)
+    found = decide(
+        policy(draft_threshold=0.95), Directives(), asked, [candidate(0.99, prompt=stored)], NOW, None
+    )
     assert isinstance(found, Miss), case
     assert found.reason == "gate"
     assert found.vetoes

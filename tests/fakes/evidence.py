@@ -78,12 +78,12 @@ class FakeEvidence:
             return
         cells = self.cells[place]
         self.words[place] += Counter()
-        for (bucket, bin), count in sorted(hits.items()):
+        for (bucket, score_bin), count in sorted(hits.items()):
             newest = max([bucket, *(b for _, b, _ in cells)])
             for key in [key for key in cells if key[1] <= newest - self.buckets]:
                 del cells[key]
             if bucket > newest - self.buckets:
-                cells.setdefault((Source.SEEN, bucket, bin), [0.0, 0.0])[0] += count
+                cells.setdefault((Source.SEEN, bucket, score_bin), [0.0, 0.0])[0] += count
 
     async def counts(self, tenant: TenantId, domain: str) -> tuple[Cell, ...]:
         self._reached()
