@@ -32,6 +32,7 @@ from semcache.core import (
     Namespace,
     Usage,
 )
+from semcache.decide.decision import Serving
 from semcache.decide.reasons import Reason
 from semcache.embed.fingerprint import Partition
 from semcache.errors import EncoderError, StoreError, VectorIndexError
@@ -99,6 +100,8 @@ class Trace:
     completion: Completion | None = None
     spent: Usage | None = None
     """What an answer that is not to be remembered cost."""
+    serving: Serving | None = None
+    """What the evidence allowed, where it was asked."""
 
 
 @dataclass(slots=True)

@@ -235,7 +235,7 @@ class Pipeline:
             # What is said before has been compared: a question need not be whole by itself.
             policy = replace(policy, gate=replace(policy.gate, fragment=Effect.OFF))
         asked, now = step.asked.request.prompt or "", self.clock.now()
-        serving = await self.standings.serving(policy)
+        serving = step.trace.serving = await self.standings.serving(policy)
         return decide(policy, directives, asked, candidates, now, self.verifier, serving)
 
     # -- answering ----------------------------------------------------------------------

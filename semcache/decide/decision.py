@@ -300,7 +300,7 @@ def _miss(judged: Sequence[_Judged]) -> Miss:
     similarity = None if isnan(score) else score
     for item in judged:
         if item.reaches and item.reason is not None:
-            return Miss(item.reason.value, item.vetoes, similarity, item.score)
+            return Miss(item.reason.value, item.vetoes, item.candidate.similarity, item.score)
     alive = any(item.reason is Reason.BELOW_THRESHOLD for item in judged)
     reason = Reason.BELOW_THRESHOLD if alive else judged[0].reason
     return Miss((reason or Reason.BELOW_THRESHOLD).value, (), similarity)

@@ -187,6 +187,8 @@ def explained(trace: Trace) -> dict[str, Any]:
         "mode": policy.mode,
         "threshold": policy.threshold,
         "min_score": policy.min_score,
+        "served_from_score": trace.serving.cut if trace.serving else None,
+        "proven_by_own_evidence": trace.serving.proven if trace.serving else None,
         "alone_threshold": policy.alone.threshold if policy.alone.threshold <= 1.0 else None,
         "draft_threshold": policy.draft_threshold,
         "verified_threshold": policy.verified_threshold,
