@@ -94,12 +94,7 @@ class Standings:
         held = await self._standing(policy)
         if held is None or self._clock.monotonic() - held.known_at > TRUSTED:
             return Serving(cut=None, otherwise=policy.risk.until_proven)
-        standing = held.standing
-        return Serving(
-            cut=standing.cut,
-            proven=standing.state is State.OPEN,
-            otherwise=policy.risk.until_proven,
-        )
+        return serving_by(held.standing, policy)
 
     def audit_share(self, policy: CachePolicy) -> float:
         """Give the share of hits, and of would-be hits, to be audited; the thin share while nothing is known."""
@@ -166,6 +161,16 @@ class Standings:
             except StoreError:
                 # The counters say the same to everybody who can read them.
                 return
+
+
+def serving_by(standing: Standing, policy: CachePolicy) -> Serving:
+    """Say what a standing allows under a policy."""
+    return Serving(
+        cut=standing.cut,
+        proven=standing.state is State.OPEN,
+        otherwise=policy.risk.until_proven,
+        learns=True,
+    )
 
 
 def rules_of(risk: RiskPolicy) -> RiskRules:

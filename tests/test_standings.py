@@ -97,7 +97,9 @@ def rules(wish: UntilProven = UntilProven.DRAFT, **changes: Any) -> CachePolicy:
 async def test_without_evidence_nothing_is_allowed_and_the_policy_says_what_happens(
     scene: Scene, wish: UntilProven
 ) -> None:
-    assert await scene.standings.serving(rules(wish)) == Serving(None, proven=False, otherwise=wish)
+    assert await scene.standings.serving(rules(wish)) == Serving(
+        None, proven=False, otherwise=wish, learns=True
+    )
 
 
 async def test_enough_right_answers_prove_the_scores_they_had_and_above(scene: Scene) -> None:
@@ -122,14 +124,14 @@ async def test_a_verifier_that_never_says_more_than_0_97_is_opened_by_its_right_
         other = Scene()
         for score in said:
             other.label(much, 0.02 * much, bin=bin_of(score))
-        assert await other.standings.serving(rules(budget=0.01)) == Serving(None, otherwise=UntilProven.DRAFT)
+        assert (await other.standings.serving(rules(budget=0.01))).cut is None
     assert (known := other.standings.known(rules(budget=0.01))) is not None
     assert known.state is State.CLOSED
 
 
 async def test_enough_wrong_answers_close_it(scene: Scene) -> None:
     scene.label(PLENTY, PLENTY / 2)
-    assert await scene.standings.serving(rules()) == Serving(None, otherwise=UntilProven.DRAFT)
+    assert (await scene.standings.serving(rules())).cut is None
     standing = scene.standings.known(rules())
     assert standing is not None
     assert standing.state is State.CLOSED

@@ -8,13 +8,21 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
 import typer
 
-from semcache.cli.eval_screen import Progress, json_with_value, pair_table, stream_table, tell_bound
+from semcache.cli.eval_screen import (
+    Progress,
+    json_with_value,
+    learn_table,
+    pair_table,
+    stream_table,
+    tell_bound,
+)
 from semcache.cli.logs import configure_logs
 from semcache.cli.options import Config, Data, settings_from
 from semcache.cli.screen import wide_console
@@ -23,6 +31,7 @@ from semcache.evaluate import plot as plotting
 from semcache.evaluate.baselines.named import KNOWN, baseline
 from semcache.evaluate.bounds import Bound, broken, pair_bounds, stream_bounds
 from semcache.evaluate.domains import policies_at, tenant_of
+from semcache.evaluate.learning import LearnRun
 from semcache.evaluate.runs import Findings, Order, evaluate_pairs, evaluate_streams
 
 _TERMINATED = 143
@@ -47,6 +56,23 @@ JsonFile = Annotated[
 Plot = Annotated[Path | None, typer.Option(help="Draw the curves into this .png or .svg file.")]
 Limit = Annotated[int, typer.Option(min=0, help="Rows a file at most, a sample by the seed. 0: all.")]
 Categories = Annotated[bool, typer.Option("--categories", help="Also by category of pair.")]
+Learn = Annotated[
+    bool, typer.Option("--learn", help="Also with labels as in service, and what they let the cache serve.")
+]
+PerDay = Annotated[int, typer.Option(min=1, help="With --learn: queries a day.")]
+Passes = Annotated[
+    int, typer.Option(min=1, help="With --learn: times the file is asked, each in another order.")
+]
+Renew = Annotated[bool, typer.Option("--renew", help="With --learn: nothing is stored when a pass begins.")]
+Budgets = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--budget",
+        min=1e-6,
+        max=0.5,
+        help="With --learn: greatest share of wrong hits. Repeatable. [policy's]",
+    ),
+]
 Share = Annotated[
     float | None, typer.Option(min=0.0, max=1.0, help="Exit with 1 when a file does not hold it.")
 ]
@@ -109,6 +135,11 @@ def stream(
     json_file: JsonFile = None,
     plot: Plot = None,
     limit: Limit = 0,
+    learn: Learn = False,
+    per_day: PerDay = 2000,
+    passes: Passes = 1,
+    renew: Renew = False,
+    budgets: Budgets = None,
     max_wrong_rate: Share = None,
     min_hit_rate: Share = None,
     data: Data = None,
@@ -116,11 +147,16 @@ def stream(
 ) -> None:
     """Questions with classes (text, cls) in random order, stored when not served; wrong: another class."""
     order = _order(files, policy, tenant, baselines, seed, limit, plot, json_file)
+    if learn:
+        order = replace(order, learn=LearnRun(per_day, passes, renew, tuple(budgets or ())))
     with Progress() as progress:
         work = evaluate_streams(settings_from(config, data=data), order, progress)
         findings = _finished(work)
     if json_file != "-":
-        wide_console().print(stream_table(findings.records))
+        console = wide_console()
+        console.print(stream_table(findings.records))
+        if learn:
+            console.print(learn_table(findings.records))
     _keep(findings, plot, json_file)
     _hold(findings, stream_bounds(max_wrong_rate, min_hit_rate), categories=False)
 

@@ -167,6 +167,47 @@ def stream_table(records: Iterable[Record]) -> Table:
     return table
 
 
+def learn_table(records: Iterable[Record]) -> Table:
+    """Lay out what evidence made of streams: a row an allowance and pass, standing of the domain with most labels."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = (
+        "file",
+        "evidence",
+        "budget",
+        "pass",
+        "hits",
+        "equal texts",
+        "wrong",
+        "wrong per hit by meaning",
+    )
+    for name in (*columns, "state", "cut", "labels", "wrong ones"):
+        table.add_column(name, justify="left" if name in ("file", "evidence", "state") else "right")
+    for record in _named(records):
+        for way in record.get("learn", {}).get("ways", ()):
+            for number, one in enumerate(way["passes"], 1):
+                table.add_row(escape(record["file"]), *_learnt(way, number, one))
+    return table
+
+
+def _learnt(way: Record, number: int, one: Record) -> tuple[str, ...]:
+    domains = one.get("domains", {}).values()
+    most = max(domains, key=lambda domain: domain["would_be"], default=None)
+    standing = ("-",) * 4
+    if most is not None:
+        cut = "-" if most["cut"] is None else f"{most['cut']:g}"
+        standing = (most["state"], cut, str(most["labels"]), str(most["wrong_labels"]))
+    return (
+        way["way"],
+        "-" if way["budget"] is None else f"{100 * way['budget']:g} %",
+        str(number),
+        _share(one["hits"], one["n"]),
+        "-" if one["exact"] is None else str(one["exact"]),
+        str(one["wrong"]),
+        _share(one["wrong"], one["hits"] - (one["exact"] or 0)),
+        *standing,
+    )
+
+
 def _named(records: Iterable[Record]) -> list[Record]:
     """Name files without their folders, where that is enough to tell them apart."""
     known = list(records)

@@ -35,10 +35,12 @@ class Variation:
     Args:
         threshold: similarity from which answers are served, with no band for drafts; None: as stated.
         min_score: least score of the verifier; None: as stated.
+        budget: greatest allowed wrong / hits; None: as stated.
     """
 
     threshold: float | None = None
     min_score: float | None = None
+    budget: float | None = None
 
 
 AS_STATED = Variation()
@@ -107,6 +109,8 @@ def _moved(policy: CachePolicy, to: Variation) -> CachePolicy:
     if to.threshold is not None:
         bar = to.threshold
         policy = replace(policy, threshold=bar, verified_threshold=bar, draft_threshold=bar)
+    if to.budget is not None:
+        policy = replace(policy, risk=replace(policy.risk, budget=to.budget))
     return policy if to.min_score is None else replace(policy, min_score=to.min_score)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from semcache.answer.flight import Flights
 from semcache.core import Decision, Embedding, EncoderId, EntryId, TenantId
+from semcache.decide.risk.prior import Prior
 from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.open import open_encoder
 from semcache.errors import EncoderError, SemcacheError
@@ -34,7 +35,7 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 from semcache.remembering import Memory
 from semcache.settings import Settings
-from semcache.standings import Unbounded
+from semcache.standings import Allowance, Unbounded
 from semcache.store.embedded import ChildRules, ValkeyChild
 from semcache.store.link import LinkRules
 from semcache.store.near import NearCache
@@ -61,6 +62,8 @@ class Parts:
     new_id: Callable[[], EntryId]
     verifier: ForestVerifier | None = None
     clock: Clock = field(default_factory=SystemClock)
+    prior: Prior | None = None
+    standings: Allowance = field(default_factory=Unbounded)
 
 
 def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
@@ -85,7 +88,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         spawn=parts.spawn,
         verifier=parts.verifier,
         kin=parts.verifier,
-        standings=Unbounded(),
+        standings=parts.standings,
         watch=None,
         memory=Memory(
             encoder=parts.encoder,
@@ -127,6 +130,10 @@ class Rig:
         self._defects = defects
         self._policies = parts.snapshot.tenant(parts.tenant)
         self._pipelines: dict[tuple[str, Variation], Pipeline] = {}
+
+    def under(self, standings: Allowance) -> Rig:
+        """Give a rig of the same parts, whose evidence allows something else."""
+        return Rig(replace(self.parts, standings=standings), self._defects)
 
     def pipeline(self, row_domain: str, variation: Variation = AS_STATED) -> Pipeline:
         """Give the pipeline under whose policy a row of this domain is judged.
@@ -243,9 +250,9 @@ async def opened(settings: Settings, snapshot: PolicySnapshot, tenant: TenantId)
             await encoder.warm()
         except EncoderError as error:
             raise SemcacheError(f"no encoder: {error}; get the models by: semcache models fetch") from error
-        verifier, _ = verifier_or_none()
+        verifier, prior = verifier_or_none()
         yield await stack.enter_async_context(
-            assembled(encoder, snapshot, tenant, encoder.is_awake, verifier)
+            assembled(encoder, snapshot, tenant, encoder.is_awake, verifier, prior)
         )
 
 
@@ -256,6 +263,7 @@ async def assembled(
     tenant: TenantId,
     awake: Callable[[str], bool] = lambda _: True,
     verifier: ForestVerifier | None = None,
+    prior: Prior | None = None,
 ) -> AsyncIterator[Rig]:
     """Put everything around an encoder: store, index, classifiers, with classifiers that can speak.
 
@@ -290,6 +298,7 @@ async def assembled(
                 new_id=lambda: EntryId(f"{next(numbers):016x}"),
                 verifier=verifier,
                 clock=clock,
+                prior=prior,
             ),
             defects,
         )

@@ -13,6 +13,7 @@ from semcache.core import TenantId
 from semcache.evaluate.baselines.named import Baseline
 from semcache.evaluate.baselines.rule import Peer
 from semcache.evaluate.curves import pair_panel, stream_panel
+from semcache.evaluate.learning import LearnRun, run_learning
 from semcache.evaluate.pairs import PairRun, run_pairs
 from semcache.evaluate.plot import Panel
 from semcache.evaluate.rig import Rig, opened
@@ -37,6 +38,7 @@ class Order:
         seed: of the sample, of a stream's order, and of chance in baselines.
         limit: rows a file at most; 0: all.
         curves: also what a plot needs: sweeps, and panels.
+        learn: of streams, also what the tenant's own evidence makes of them.
     """
 
     files: Sequence[Path]
@@ -46,6 +48,7 @@ class Order:
     seed: int = 0
     limit: int = 0
     curves: bool = False
+    learn: LearnRun | None = None
 
 
 @dataclass(slots=True)
@@ -121,10 +124,27 @@ async def measure_streams(
         watcher.begins(path.name, min(order.limit, len(questions)) or len(questions))
         run = StreamRun(f"file{number}", _makers(rig, order), order.seed, order.limit)
         courses = await run_stream(rig, questions, run, watcher.advance)
-        findings.records += stream_records(str(path), order.seed, courses, names)
+        records = stream_records(str(path), order.seed, courses, names)
+        findings.records += records
+        if order.learn is not None:
+            records[0]["learn"] = await _learnt(rig, order, order.learn, questions, watcher, run.name)
         if order.curves:
             findings.panels.append(stream_panel(path.name, courses, names))
     return findings
+
+
+async def _learnt(
+    rig: Rig, order: Order, learn: LearnRun, questions: Sequence[Labelled], watcher: Watcher, name: str
+) -> Record:
+    rows = min(order.limit, len(questions)) or len(questions)
+    watcher.begins("with evidence", rows * learn.passes * (2 * len(learn.variations()) + 1))
+    ways = await run_learning(rig, questions, learn, name, order.seed, order.limit, watcher.advance)
+    return {
+        "per_day": learn.per_day,
+        "passes": learn.passes,
+        "renew": learn.renew,
+        "ways": [way.record() for way in ways],
+    }
 
 
 def sampled(rows: list[_T], order: Order) -> list[_T]:

@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from semcache.core import Hit
 from semcache.evaluate.asking import ask_of, model_for
 from semcache.evaluate.baselines.rule import Peer, Question
+from semcache.evaluate.domains import AS_STATED, Variation
 from semcache.evaluate.pairs import Kind, kind_of
 from semcache.evaluate.rig import Rig
 from semcache.evaluate.rows import Labelled
+from semcache.journey import Trace
 
 _POINTS = 200
+
+Heard = Callable[[Trace, Callable[[str], str | None], str], None]
 
 
 @dataclass(slots=True)
@@ -80,7 +84,7 @@ async def run_stream(
     """
     order = in_order(rows, run.seed, run.limit)
     step = max(1, len(order) // _POINTS)
-    ours = _Ours(rig, run.name)
+    ours = Ours(rig, run.name)
     peers = [(make(random.Random(run.seed)), Course()) for make in run.peers]  # noqa: S311 - as above
     courses = [ours.course, *(course for _, course in peers)]
     for number, row in enumerate(order, 1):
@@ -98,12 +102,27 @@ async def run_stream(
     return courses
 
 
-class _Ours:
-    """The product's own way through a stream."""
+def _nothing(_trace: Trace, _cls_of: Callable[[str], str | None], _cls: str) -> None:
+    """Take no note of a decision."""
 
-    def __init__(self, rig: Rig, namespace: str) -> None:
+
+class Ours:
+    """The product's own way through a stream.
+
+    Args:
+        rig: is asked.
+        namespace: where answers are stored; may be changed on the way.
+        variation: what is to be otherwise than the policy states.
+        heard: hears of each decision, with what gives the class of a stored question, and the asked one's class.
+    """
+
+    def __init__(
+        self, rig: Rig, namespace: str, variation: Variation = AS_STATED, heard: Heard = _nothing
+    ) -> None:
         self._rig = rig
-        self._namespace = namespace
+        self.namespace = namespace
+        self._variation = variation
+        self._heard = heard
         self._tenant = rig.parts.tenant
         self._model = model_for(rig.parts.snapshot.tenant(self._tenant))
         self._stored: dict[str, str] = {}
@@ -111,9 +130,9 @@ class _Ours:
 
     async def ask(self, row: Labelled) -> str:
         """Ask one question, count what came of it, give its text."""
-        asked = ask_of(({"role": "user", "content": row.text},), self._tenant, self._model, self._namespace)
+        asked = ask_of(({"role": "user", "content": row.text},), self._tenant, self._model, self.namespace)
         await self._rig.embed(row.text)
-        timed = await self._rig.ask(self._rig.pipeline(row.domain), asked)
+        timed = await self._rig.ask(self._rig.pipeline(row.domain, self._variation), asked)
         decision, kind, course = timed.decision, kind_of(timed.decision), self.course
         wrong = isinstance(decision, Hit) and self._stored.get(decision.entry.prompt) != row.cls
         course.count(hit=kind.is_served, wrong=wrong)
@@ -121,6 +140,7 @@ class _Ours:
         course.drafts += kind is Kind.DRAFT
         course.seconds.append(timed.seconds)
         course.cpu.append(timed.cpu)
+        self._heard(timed.trace, self._stored.get, row.cls)
         if timed.trace.stored:
             self._stored[row.text] = row.cls
         return row.text
