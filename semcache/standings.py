@@ -1,8 +1,9 @@
 """What the evidence allows each tenant's domain, kept fresh beside the requests.
 
 A standing is worked out from the counters that all replicas share, again every few seconds while the
-domain is asked for, in the background; a request only waits for the very first one. What cannot be known
-is not allowed: without the store a standing holds for a while, then nothing is served by meaning.
+domain is asked for, in the background; a request only waits for the very first one, and where nobody has
+asked for so long that the last one holds no more. What cannot be known is not allowed: without the store a
+standing holds for a while, then nothing is served by meaning.
 Knows no request and no answer.
 """
 
@@ -92,7 +93,7 @@ class Standings:
     async def serving(self, policy: CachePolicy) -> Serving:
         """Say what may be served under a policy. Never raises: what cannot be known is not allowed."""
         held = await self._standing(policy)
-        if held is None or self._clock.monotonic() - held.known_at > TRUSTED:
+        if held is None or self._age(held) > TRUSTED:
             return Serving(cut=None, otherwise=policy.risk.until_proven)
         return serving_by(held.standing, policy)
 
@@ -109,16 +110,17 @@ class Standings:
     async def _standing(self, policy: CachePolicy) -> _Held | None:
         key = _key(policy)
         held = self._held.get(key)
-        if held is None:
-            await self._first(key)
+        if held is None or self._age(held) > TRUSTED:
+            await self._waited(key)
             return self._held.get(key)
-        if self._clock.monotonic() - held.known_at > FRESH and (
-            held.refreshing is None or held.refreshing.done()
-        ):
+        if self._age(held) > FRESH and (held.refreshing is None or held.refreshing.done()):
             held.refreshing = self._spawn(self._work_out(key))
         return held
 
-    async def _first(self, key: _Key) -> None:
+    def _age(self, held: _Held) -> float:
+        return self._clock.monotonic() - held.known_at
+
+    async def _waited(self, key: _Key) -> None:
         """Work out a standing once for all requests that wait for it; none of them can cut it short."""
         work = self._first_of.get(key)
         if work is None:

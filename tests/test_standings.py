@@ -262,6 +262,21 @@ async def test_what_was_known_holds_for_a_while_and_then_no_longer(scene: Scene)
 # -- who is told ----------------------------------------------------------------------
 
 
+async def test_after_a_quiet_while_the_first_request_waits_as_the_very_first_did(scene: Scene) -> None:
+    """Or a domain that is asked once in a few minutes would never be served by meaning."""
+    scene.label(PLENTY, 0)
+    for _ in range(3):
+        assert (await scene.standings.serving(rules())).proven
+        scene.clock.at += TRUSTED + 1.0
+    scene.evidence.opened.clear()
+    waiting = [asyncio.ensure_future(scene.standings.serving(rules())) for _ in range(5)]
+    await asyncio.sleep(0.01)
+    assert not any(one.done() for one in waiting)
+    scene.evidence.opened.set()
+    assert all(found.proven for found in await asyncio.gather(*waiting))
+    assert scene.evidence.reads == 4
+
+
 async def test_a_domain_that_gets_worse_sounds_one_alarm(scene: Scene) -> None:
     scene.label(PLENTY, 0)
     await scene.standings.serving(rules())

@@ -1,0 +1,612 @@
+"""What the cache promises of its hits, live: they are checked afterwards, wrong ones are seen, and what is seen decides.
+
+A real proxy, store, encoder and verifier; the upstream says what a test wants it to say. A model's name
+assigns a domain of its own, so that no case sees another's evidence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from semcache.cli.commands import app
+from semcache.core import RiskPolicy, TenantId, Usage
+from semcache.cost.prices import micro_usd
+from semcache.decide.risk.evidence import Cell, Evidence
+from semcache.decide.risk.evidence import Source as Origin
+from semcache.decide.risk.grid import bin_of, bucket_of
+from semcache.decide.risk.standing import Standing, State, stand
+from semcache.decide.verify.verifier import open_prior
+from semcache.evidence_port import Finding, Label, Source
+from semcache.standings import TRUSTED, rules_of
+from semcache.store.embedded import embedded_url
+from semcache.store.evidence_hits import EvidenceShelves
+from semcache.store.link import LinkRules
+from tests.e2e.running import Proxy, Reply, running
+from tests.e2e.tenants import bearer, policy
+from tests.fakes.upstream_server import (
+    Behaviour,
+    ByRequest,
+    Exchange,
+    Seen,
+    UpstreamServer,
+    chat_json,
+    error_reply,
+)
+
+HOUSE, OTHER, THRIFT = "sk-house", "sk-other", "sk-thrift"
+MANAGED = "Bearer sk-managed"
+
+BRIDGE = "When was the stone bridge built?"
+ALIKE = (
+    "Could you tell me when the stone bridge was built?",
+    "Can you tell me when the stone bridge was built?",
+    "Please tell me when the stone bridge was built.",
+    "Tell me when the stone bridge was built.",
+    "When did they build the stone bridge?",
+    "When was the stone bridge constructed?",
+    "I would like to know when the stone bridge was built.",
+    "Do you know when the stone bridge was built?",
+)
+"""Other words for it, of which the verifier is surer than the shipped calibration asks for."""
+LESS_SURE = "In what year was the stone bridge built?"
+"""The same wish, and a score below what the shipped calibration lets through."""
+PASSWORD, FURTHER = "How do I reset my password?", "How can a password be reset?"
+"""A pair that the verifier is sure of, though it lies below the threshold."""
+
+THEN, LATER = "The stone bridge was built in 1887.", "The stone bridge was built in 1912."
+THE_SAME = "It was built in 1887."
+
+SOON_CLOSED = RiskPolicy(budget=0.5, confidence=0.5)
+HOUSE_DOMAINS = {
+    "agreed": "{}",
+    "doubtful": "{}",
+    "fragile": f"{{risk: {{budget: {SOON_CLOSED.budget}, confidence: {SOON_CLOSED.confidence}}}}}",
+    "shared": f"{{risk: {{budget: {SOON_CLOSED.budget}, confidence: {SOON_CLOSED.confidence}}}}}",
+    "shadow": "{risk: {until_proven: shadow}}",
+    "draft": "{risk: {until_proven: draft}}",
+    "proving": "{threshold: 0.92, draft_threshold: 0.7}",
+    "heard": "{audit: {enabled: false}}",
+    "frozen": "{audit: {enabled: false}}",
+    "seldom": "{audit: {enabled: false}}",
+    "failing": "{}",
+    "gpt-4o-mini": "{}",
+    "gpt-4o": "{audit: {max_usd_per_day: 0.000001}}",
+}
+AUDITS = "  audit: {share_thin: 1.0, share_proven: 1.0, max_usd_per_day: 100.0, max_calls_per_day: 10000}\n"
+"""Every hit is checked, so that nothing here happens by chance."""
+ONE_CALL = AUDITS.replace("10000", "1")
+
+
+def by_model(domains: dict[str, str]) -> dict[str, str]:
+    """Give the parts of a policy file: the domains, each with a model of its name."""
+    return {
+        "domains": "".join(f"  {name}: {knobs}\n" for name, knobs in domains.items()),
+        "rules": "".join(f'    - {{models: ["{name}"], domain: {name}}}\n' for name in domains),
+    }
+
+
+def write_policies(folder: Path) -> Path:
+    folder.mkdir()
+    plain = "classifier: {enabled: false}\n"
+    files = {
+        "house": policy("house", HOUSE, defaults=AUDITS, more=plain, **by_model(HOUSE_DOMAINS)),
+        "other": policy("other", OTHER, defaults=AUDITS, more=plain),
+        "thrift": policy("thrift", THRIFT, defaults=ONE_CALL, more=plain),
+        "guest": policy(
+            "guest", defaults=AUDITS, more=plain, **by_model({"billed": "{audit: {passthrough: true}}"})
+        ).replace("unknown_keys: reject", "unknown_keys: passthrough"),
+    }
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@dataclass
+class World:
+    """What the upstream says: to a question, and to one that is asked at a temperature (which only auditors do)."""
+
+    says: dict[str, str] = field(default_factory=dict)
+    to_witness: dict[str, str] = field(default_factory=dict)
+    otherwise: str = THEN
+    held: dict[str, threading.Event] = field(default_factory=dict)
+    """Questions that are not answered before the event."""
+    fails: set[str] = field(default_factory=set)
+
+    def __call__(self, seen: Seen) -> Behaviour:
+        body = seen.json()
+        question = str(body["messages"][-1]["content"])
+        if question in self.fails:
+            return error_reply(500, f"no answer to {question}")
+        text = self.says.get(question, self.otherwise)
+        if "temperature" in body:
+            text = self.to_witness.get(question, text)
+        return held_until(self.held[question], text) if question in self.held else chat_json(text)
+
+
+def held_until(event: threading.Event, text: str) -> Behaviour:
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.to_thread(event.wait, 30.0)
+        await chat_json(text)(exchange)
+
+    return behave
+
+
+@pytest.fixture(scope="module")
+def files(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    folder = tmp_path_factory.mktemp("evidence")
+    config = folder / "config.yaml"
+    config.write_text(
+        f"default_upstream: main\nupstreams:\n  main: {{base_url: '{upstream.url}', api_key: 'env:TEST_MANAGED_KEY'}}\n"
+    )
+    return ("--config", str(config), "--policies", str(write_policies(folder / "policies")))
+
+
+@pytest.fixture(scope="module")
+def proxy(files: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    data = tmp_path_factory.mktemp("first") / "data"
+    with running(data, *files, TEST_MANAGED_KEY="sk-managed") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def replica(
+    proxy: Proxy, files: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    """A second proxy on the first one's store."""
+    data = tmp_path_factory.mktemp("second") / "data"
+    store = embedded_url(proxy.data)
+    with running(data, *files, TEST_MANAGED_KEY="sk-managed", SEMCACHE_STORE__URL=store) as started:
+        yield started
+
+
+@pytest.fixture
+def world(upstream: UpstreamServer, counted: None) -> World:
+    made = World()
+    upstream.script = ByRequest(made)
+    return made
+
+
+# -- asking and looking ---------------------------------------------------------------------
+
+
+def ask(
+    proxy: Proxy, domain: str, question: str, key: str = HOUSE, headers: dict[str, str] | None = None
+) -> Reply:
+    reply = proxy.chat(question, {**bearer(key), **(headers or {})}, model=domain)
+    assert reply.status == 200, reply.body
+    return reply
+
+
+def outcome(reply: Reply) -> str:
+    return reply.headers["semcache-outcome"]
+
+
+def explained(proxy: Proxy, domain: str, question: str) -> dict[str, Any]:
+    """Say what would become of a question; nothing is served, asked, stored or counted by it."""
+    body = json.dumps({"model": domain, "messages": [{"role": "user", "content": question}]}).encode()
+    head = {"content-type": "application/json", "semcache-namespace": proxy.namespace, **bearer(HOUSE)}
+    reply = proxy.request("POST", "/semcache/explain", body, head)
+    assert reply.status == 200, reply.body
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def asked_for(upstream: UpstreamServer, domain: str) -> list[Seen]:
+    """Give the calls of the upstream for a domain; another test's last audit may still come in."""
+    return [seen for seen in upstream.requests if seen.json()["model"] == domain]
+
+
+def calls(upstream: UpstreamServer, domain: str) -> int:
+    return len(asked_for(upstream, domain))
+
+
+def metric(proxy: Proxy, name: str, **labels: str) -> float:
+    """Sum a metric over the series that bear these labels."""
+    page = proxy.request("GET", "/metrics").body.decode()
+    total = 0.0
+    for line in page.splitlines():
+        found = re.fullmatch(rf"{name}\{{(.*)\}} (\S+)", line)
+        if found and labels.items() <= dict(re.findall(r'(\w+)="([^"]*)"', found[1])).items():
+            total += float(found[2])
+    return total
+
+
+def audits(proxy: Proxy, domain: str, verdict: str) -> float:
+    return metric(proxy, "semcache_audits_total", domain=domain, verdict=verdict)
+
+
+def report(proxy: Proxy, domain: str, tenant: str = "house") -> dict[str, Any]:
+    """Run `semcache report quality` beside the proxy; gives the domain's row, its findings and flags."""
+    named = ["--tenant", tenant, "--domain", domain, "--listed", "50", "--data", str(proxy.data)]
+    ended = CliRunner().invoke(app, ["report", "quality", "--json", *named])
+    assert ended.exit_code == 0, ended.exception
+    told = json.loads(ended.stdout)
+    row: dict[str, Any] = told["domains"][0] if told["domains"] else {}
+    return {**row, "findings": told["findings"], "flagged": told["flagged"]}
+
+
+def report_when(proxy: Proxy, check: Callable[[dict[str, Any]], bool], domain: str) -> dict[str, Any]:
+    """Give the report once it says what it must: tallies are written down every few seconds."""
+    told: list[dict[str, Any]] = []
+
+    def holds() -> bool:
+        told.append(report(proxy, domain))
+        return check(told[-1])
+
+    try:
+        proxy.wait_until(holds)
+    except AssertionError:
+        raise AssertionError(told[-1]) from None
+    return told[-1]
+
+
+def least(risk: RiskPolicy, score: float, wrong: bool, holds: Callable[[Standing], bool]) -> int:
+    """Give how many labels at a score, all right or all wrong, bring about a standing, by the rules themselves."""
+    now, rules, prior = time.time(), rules_of(risk), open_prior()
+    for n in range(2000):
+        cell = Cell(bin_of(score), bucket_of(now), Origin.AUDIT, n, n if wrong else 0)
+        if holds(stand(Evidence.of([cell]), rules, prior, now)):
+            return n
+    raise AssertionError("no number of labels is enough")
+
+
+async def seed(data: Path, domain: str, score: float, count: int) -> None:
+    """Write labels as a worker would: so many hits of this score were audited and right."""
+    shelves = EvidenceShelves(embedded_url(data), LinkRules(deadline=10.0))
+    now = time.time()
+    try:
+        for n in range(count):
+            label = Label(
+                id=f"audit:seed-{n}",
+                tenant=TenantId("house"),
+                domain=domain,
+                source=Source.AUDIT,
+                finding=Finding.RIGHT,
+                bin=bin_of(score),
+                bucket=bucket_of(now),
+                at=now,
+                score=score,
+            )
+            assert await shelves.labels.add(label)
+    finally:
+        await shelves.aclose()
+
+
+# -- audits ---------------------------------------------------------------------------------
+
+
+def test_a_hit_is_checked_in_the_background(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    """The client has its answer while the upstream still thinks about the audit."""
+    gate = threading.Event()
+    world.held[ALIKE[0]], world.says[ALIKE[0]] = gate, THE_SAME
+    try:
+        stored = ask(proxy, "agreed", BRIDGE)
+        began = time.monotonic()
+        hit = ask(proxy, "agreed", ALIKE[0])
+        took = time.monotonic() - began
+        assert (outcome(hit), hit.text) == ("semantic", stored.text)
+        assert took < 2.0
+        proxy.wait_until(lambda: calls(upstream, "agreed") == 2)
+        assert audits(proxy, "agreed", "right") == 0, "the upstream has not answered yet"
+    finally:
+        gate.set()
+    proxy.wait_until(lambda: audits(proxy, "agreed", "right") == 1)
+    asked = asked_for(upstream, "agreed")[-1]
+    assert asked.json()["messages"][-1]["content"] == ALIKE[0], "the same is asked that the hit answered"
+    assert asked.header("authorization") == MANAGED
+    assert metric(proxy, "semcache_labels_total", source="audit", verdict="right") >= 1
+
+    told = report_when(proxy, lambda row: row.get("semantic") == 1, "agreed")
+    assert (told["right"], told["wrong"], told["undecided"], told["failed"]) == (1, 0, 0, 0)
+    assert told["wrong_per_hit"] == 0.0
+    assert [found["request"] for found in told["findings"]] == [hit.headers["x-request-id"]]
+    assert told["flagged"] == []
+    assert calls(upstream, "agreed") == 2, "one audit, and nothing to confirm"
+
+
+def test_a_stream_is_audited_whole(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    ask(proxy, "agreed", BRIDGE)
+    before = audits(proxy, "agreed", "right")
+    reply = proxy.chat(ALIKE[1], bearer(HOUSE), model="agreed", stream=True)
+    assert outcome(reply) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, "agreed", "right") == before + 1)
+    assert "stream" not in upstream.requests[-1].json()
+
+
+def test_an_audit_that_fails_is_no_label(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    ask(proxy, "failing", BRIDGE)
+    world.fails.add(ALIKE[0])
+    assert outcome(ask(proxy, "failing", ALIKE[0])) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, "failing", "failed") == 1)
+    told = report_when(proxy, lambda row: row.get("failed") == 1, "failing")
+    assert (told["right"], told["wrong"], told["undecided"], told["wrong_per_hit"]) == (0, 0, 0, None)
+    assert outcome(ask(proxy, "failing", ALIKE[0])) == "semantic", "the hit is as good as before"
+
+
+def test_what_a_second_answer_does_not_confirm_is_not_wrong(
+    proxy: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    """The upstream says another year once, and the stored one when it is asked again."""
+    ask(proxy, "doubtful", BRIDGE)
+    world.says[ALIKE[0]], world.to_witness[ALIKE[0]] = LATER, THE_SAME
+    assert outcome(ask(proxy, "doubtful", ALIKE[0])) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, "doubtful", "undecided") == 1)
+    assert audits(proxy, "doubtful", "wrong") == 0
+    assert calls(upstream, "doubtful") == 3
+
+
+def test_wrong_answers_close_a_domain(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    """The facts have changed: each hit is found wrong, and after so many as the rules say nothing more is served."""
+    domain, asked = "fragile", iter(ALIKE)
+    stored = ask(proxy, domain, BRIDGE)
+    world.otherwise = LATER
+    score = explained(proxy, domain, ALIKE[0])["score"]
+    enough = least(SOON_CLOSED, score, True, lambda standing: standing.cut is None)
+    closed = least(SOON_CLOSED, score, True, lambda standing: standing.state is State.CLOSED)
+    assert 1 < enough == closed < len(ALIKE) - 1
+
+    entries = set()
+    for question, _ in zip(asked, range(enough), strict=False):
+        hit = ask(proxy, domain, question)
+        assert (outcome(hit), hit.text) == ("semantic", stored.text)
+        entries.add(hit.headers["semcache-entry"])
+    proxy.wait_until(lambda: audits(proxy, domain, "wrong") == enough)
+    assert calls(upstream, domain) == 1 + 2 * enough, "each wrong one was confirmed by a second answer"
+    witnesses = [seen for seen in asked_for(upstream, domain) if "temperature" in seen.json()]
+    assert len(witnesses) == enough
+
+    proxy.wait_until(lambda: explained(proxy, domain, ALIKE[-1])["reason"] == "draft:risk")
+    late = ask(proxy, domain, ALIKE[-1])
+    assert (outcome(late), late.headers["semcache-reason"]) == ("miss", "draft:risk")
+    assert late.text == LATER
+    assert outcome(ask(proxy, domain, BRIDGE)) == "exact", "the same question is no risk of this kind"
+
+    told = report_when(proxy, lambda row: bool(row.get("alarm")), domain)
+    assert told["alarm"]["reason"] == "closed"
+    assert told["wrong"] >= enough
+    [entry] = entries
+    assert [(flag["tenant"], flag["entry"]) for flag in told["flagged"]] == [("house", entry)]
+    assert told["flagged"][0]["wrong"] >= enough
+    proxy.wait_until(lambda: metric(proxy, "semcache_hits_wrong_estimate", domain=domain) == 1.0)
+
+
+def test_what_one_proxy_finds_closes_the_other(
+    proxy: Proxy, replica: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    domain = "shared"
+    replica.namespace = proxy.namespace
+    ask(proxy, domain, BRIDGE)
+    replica.wait_until(lambda: explained(replica, domain, ALIKE[-1])["decision"] == "hit")
+    world.otherwise = LATER
+    score = explained(proxy, domain, ALIKE[0])["score"]
+    enough = least(SOON_CLOSED, score, True, lambda standing: standing.cut is None)
+    for question in ALIKE[:enough]:
+        assert outcome(ask(proxy, domain, question)) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, domain, "wrong") == enough)
+    assert audits(replica, domain, "wrong") == 0, "it has seen none of it itself"
+    replica.wait_until(lambda: explained(replica, domain, ALIKE[-1])["reason"] == "draft:risk")
+    assert ask(replica, domain, ALIKE[-1]).headers["semcache-reason"] == "draft:risk"
+
+
+# -- until it is proven, and then ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("domain", "reason"), [("shadow", "shadow"), ("draft", "draft:risk")])
+def test_until_it_is_proven_labels_cost_nothing(
+    proxy: Proxy, upstream: UpstreamServer, world: World, domain: str, reason: str
+) -> None:
+    """Nothing is served by meaning; what the upstream says anyway tells whether it would have been right."""
+    ask(proxy, domain, BRIDGE)
+    world.says[ALIKE[0]] = THE_SAME
+    reply = ask(proxy, domain, ALIKE[0])
+    assert (outcome(reply), reply.text) == ("miss", THE_SAME)
+    assert reply.headers["semcache-reason"].startswith(reason)
+    proxy.wait_until(lambda: audits(proxy, domain, "right") == 1)
+    told = report_when(proxy, lambda row: row.get("shadow") == 1, domain)
+    assert (told["right"], told["wrong"], told["semantic"]) == (1, 0, 0)
+    assert [found["source"] for found in told["findings"]] == ["shadow"]
+    assert calls(upstream, domain) == 2, "one a question"
+    assert outcome(ask(proxy, domain, ALIKE[0])) == "exact"
+
+
+def test_a_wrong_one_in_shadow_costs_its_confirmation(
+    proxy: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    ask(proxy, "shadow", BRIDGE)
+    world.says[ALIKE[1]] = LATER
+    assert ask(proxy, "shadow", ALIKE[1]).text == LATER
+    proxy.wait_until(lambda: audits(proxy, "shadow", "wrong") == 1)
+    assert ["temperature" in seen.json() for seen in asked_for(upstream, "shadow")] == [False, False, True]
+
+
+def test_evidence_opens_a_domain(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    """Right answers enough at a score, and it is served: also where the shipped calibration did not reach,
+    and down to where drafts begin."""
+    domain = "proving"
+    bridge, password = ask(proxy, domain, BRIDGE), ask(proxy, domain, PASSWORD)
+    before = explained(proxy, domain, LESS_SURE)
+    assert before["reason"] == "draft:risk"
+    assert before["score"] < before["served_from_score"]
+    assert before["proven_by_own_evidence"] is False
+    far = explained(proxy, domain, FURTHER)
+    assert far["decision"] == "draft"
+    assert far["draft_threshold"] < far["similarity"] < far["threshold"]
+
+    score = before["score"]
+    enough = least(
+        RiskPolicy(), score, False, lambda standing: standing.cut is not None and standing.cut <= score
+    )
+    asyncio.run(seed(proxy.data, domain, score, enough))
+    proxy.wait_until(lambda: explained(proxy, domain, LESS_SURE)["decision"] == "hit", 6)
+    served = ask(proxy, domain, LESS_SURE)
+    assert (outcome(served), served.text) == ("semantic", bridge.text)
+    assert explained(proxy, domain, LESS_SURE)["proven_by_own_evidence"] is True
+    further = ask(proxy, domain, FURTHER)
+    assert (outcome(further), further.text) == ("semantic", password.text)
+    proxy.wait_until(lambda: calls(upstream, domain) >= 4)
+
+
+# -- what callers say ------------------------------------------------------------------------
+
+
+def say(proxy: Proxy, key: str, body: bytes | dict[str, Any]) -> Reply:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return proxy.request(
+        "POST", "/semcache/feedback", raw, {"content-type": "application/json", **bearer(key)}
+    )
+
+
+def test_callers_say_whether_it_was_right(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    ask(proxy, "heard", BRIDGE)
+    one, two = ask(proxy, "heard", ALIKE[0]), ask(proxy, "heard", ALIKE[1])
+    assert (outcome(one), outcome(two)) == ("semantic", "semantic")
+    request, entry = one.headers["x-request-id"], two.headers["semcache-entry"]
+
+    right = say(proxy, HOUSE, {"request": request, "verdict": "right"})
+    assert (right.status, right.json()["counted"], right.json()["entry"]) == (200, True, entry)
+    again = say(proxy, HOUSE, {"request": request, "verdict": "wrong"})
+    assert (again.status, again.json()["counted"]) == (200, False), "a caller has one word on one answer"
+    wrong = say(proxy, HOUSE, {"entry": entry, "verdict": "wrong", "note": "another bridge"})
+    assert (wrong.json()["counted"], wrong.json()["request"]) == (True, two.headers["x-request-id"])
+
+    told = report_when(proxy, lambda row: row.get("semantic") == 2, "heard")
+    assert (told["feedback_right"], told["feedback_wrong"]) == (1, 1)
+    assert (told["right"], told["wrong"]) == (0, 0), "complaints are no random sample"
+    assert "another bridge" in [found["note"] for found in told["findings"]]
+
+    unknown = say(proxy, HOUSE, {"request": "never-was", "verdict": "wrong"})
+    foreign = say(proxy, OTHER, {"request": request, "verdict": "wrong"})
+    assert (unknown.status, foreign.status) == (404, 404)
+    assert unknown.json()["error"] == foreign.json()["error"], "it does not tell which exist"
+    assert say(proxy, OTHER, {"entry": entry, "verdict": "wrong"}).status == 404
+    assert say(proxy, "sk-nobody-knows", {"entry": entry, "verdict": "wrong"}).status == 404
+    assert say(proxy, "", {"entry": entry, "verdict": "wrong"}).status == 401
+    for body in (b"{", b"[]", {"request": request}, {"request": request, "entry": entry, "verdict": "wrong"}):
+        refused = say(proxy, HOUSE, body)
+        assert refused.status == 400
+        assert {"message", "type", "param", "code"} <= refused.json()["error"].keys()
+    assert calls(upstream, "heard") == 1
+
+
+def test_a_request_that_wants_no_trace_leaves_none(
+    proxy: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    ask(proxy, "agreed", BRIDGE)
+    hit = ask(proxy, "agreed", ALIKE[2], headers={"cache-control": "no-store"})
+    assert outcome(hit) == "semantic"
+    request = hit.headers["x-request-id"]
+    assert say(proxy, HOUSE, {"request": request, "verdict": "wrong"}).status == 404
+    time.sleep(0.5)
+    assert calls(upstream, "agreed") == 1, "and it is not audited"
+    assert request not in str(report(proxy, "agreed")["findings"])
+
+
+# -- caps ------------------------------------------------------------------------------------
+
+
+def test_a_tenant_has_so_many_calls_a_day(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    drops = metric(proxy, "semcache_audit_drops_total", reason="cap")
+    ask(proxy, "m", BRIDGE, THRIFT)
+    world.otherwise = THE_SAME
+    for question in ALIKE[:3]:
+        assert outcome(ask(proxy, "m", question, THRIFT)) == "semantic"
+    proxy.wait_until(lambda: metric(proxy, "semcache_audit_drops_total", reason="cap") == drops + 2)
+    proxy.wait_until(lambda: metric(proxy, "semcache_audits_total", tenant="thrift") == 1)
+    assert calls(upstream, "m") == 2
+    proxy.wait_until(lambda: report(proxy, "chat", "thrift").get("dropped") == 2)
+
+
+def test_audits_cost_what_the_price_table_says(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    """12 tokens in, of which 4 were in the provider's own cache, and 5 out; and a model that nobody can pay."""
+    ask(proxy, "gpt-4o-mini", BRIDGE)
+    ask(proxy, "gpt-4o", BRIDGE)
+    assert outcome(ask(proxy, "gpt-4o", ALIKE[0])) == "semantic"
+    assert outcome(ask(proxy, "gpt-4o-mini", ALIKE[0])) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, "gpt-4o-mini", "right") == 1)
+    told = report_when(proxy, lambda row: row.get("money", 0) > 0, "gpt-4o-mini")
+    assert told["money"] == micro_usd("gpt-4o-mini", Usage(12, 5, 4))
+    proxy.wait_until(lambda: report(proxy, "gpt-4o").get("dropped") == 1)
+    assert calls(upstream, "gpt-4o") == 1
+
+
+def test_a_callers_own_key_is_not_billed(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    own = "sk-guests-own"
+    ask(proxy, "m", BRIDGE, own)
+    assert outcome(ask(proxy, "m", ALIKE[0], own)) == "semantic"
+    # By the time that somebody else's audit is made, this one would have been.
+    ask(proxy, "agreed", BRIDGE)
+    assert outcome(ask(proxy, "agreed", ALIKE[3])) == "semantic"
+    proxy.wait_until(lambda: upstream.calls == 3)
+    time.sleep(0.5)
+    keys = [seen.header("authorization") for seen in upstream.requests]
+    assert keys == [f"Bearer {own}", MANAGED, MANAGED]
+    assert metric(proxy, "semcache_audits_total", tenant="guest") == 0
+
+
+def test_a_callers_own_key_is_billed_where_the_policy_says_so(
+    proxy: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    own = "sk-guests-own"
+    ask(proxy, "billed", BRIDGE, own)
+    assert outcome(ask(proxy, "billed", ALIKE[0], own)) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, "billed", "right") == 1)
+    assert [seen.header("authorization") for seen in asked_for(upstream, "billed")] == [f"Bearer {own}"] * 2
+
+
+# -- the store goes away ---------------------------------------------------------------------
+
+
+def test_without_the_store_nothing_is_served_by_meaning(
+    proxy: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    ask(proxy, "frozen", BRIDGE)
+    assert outcome(ask(proxy, "frozen", ALIKE[0])) == "semantic"
+    valkey = proxy.child("valkey-server")
+    valkey.suspend()
+    try:
+        for question in ALIKE:
+            reply = ask(proxy, "frozen", question)
+            assert outcome(reply) == "miss"
+            assert reply.headers["semcache-reason"].startswith("store-")
+        refused = say(proxy, HOUSE, {"request": "some", "verdict": "wrong"})
+        assert (refused.status, refused.json()["error"]["code"]) == (503, "evidence_unavailable")
+    finally:
+        valkey.resume()
+    proxy.wait_until(lambda: explained(proxy, "frozen", ALIKE[1])["decision"] == "hit", 20)
+
+
+@pytest.mark.slow
+def test_a_domain_that_is_seldom_asked_is_served(
+    proxy: Proxy, upstream: UpstreamServer, world: World
+) -> None:
+    """What was known more than a minute ago holds no more: the question waits until it is known again."""
+    ask(proxy, "seldom", BRIDGE)
+    assert outcome(ask(proxy, "seldom", ALIKE[0])) == "semantic"
+    time.sleep(TRUSTED + 1.0)
+    assert outcome(ask(proxy, "seldom", ALIKE[0])) == "semantic"
+
+
+# -- and nobody has read along ---------------------------------------------------------------
+
+
+def test_no_words_in_logs_or_metrics(proxy: Proxy, upstream: UpstreamServer, world: World) -> None:
+    before = audits(proxy, "agreed", "right")
+    ask(proxy, "agreed", BRIDGE)
+    assert outcome(ask(proxy, "agreed", ALIKE[4])) == "semantic"
+    proxy.wait_until(lambda: audits(proxy, "agreed", "right") == before + 1)
+    assert proxy.records(), "requests are logged"
+    page = proxy.request("GET", "/metrics").body.decode()
+    written = "".join([*proxy.stdout, *proxy.stderr, page]).lower()
+    for words in ("stone bridge", "password", "built in", "another bridge", "sk-house", "sk-guests-own"):
+        assert words not in written
