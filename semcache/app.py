@@ -33,6 +33,7 @@ from semcache.parts import (
     Tasks,
     assembler_for,
     backends_of,
+    log_standing,
     open_or_do_without,
     quotas,
     tidying,
@@ -165,7 +166,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     evidence = EvidenceShelves(wiring.store_url, LinkRules(deadline=settings.store.deadline))
     stack.push_async_callback(evidence.aclose)
     verifier, prior = verifier_or_none()
-    standings = Standings(evidence.labels, prior, clock, tasks.spawn)
+    standings = Standings(evidence.labels, prior, clock, tasks.spawn, log_standing)
 
     parts = _Parts(
         settings,

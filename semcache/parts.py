@@ -25,6 +25,7 @@ from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
 from semcache.core import EntryId, TenantId
 from semcache.decide.risk.prior import Prior
+from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
@@ -129,6 +130,24 @@ def verifier_or_none() -> tuple[ForestVerifier | None, Prior | None]:
             "no verifier: only exact repeats will be served where policies ask for one", problem=str(error)
         )
         return None, None
+
+
+def log_standing(tenant: TenantId, domain: str, standing: Standing) -> None:
+    """Say that evidence has closed, tightened or opened a domain; one of which little is known is no news."""
+    told: dict[str, Any] = {
+        "tenant": tenant,
+        "domain": domain,
+        "state": standing.state.value,
+        "served_from_score": standing.cut,
+        "wrong_per_hit_at_most": round(standing.bound, 4),
+    }
+    match standing.state:
+        case State.CLOSED | State.ALARMED:
+            _log.warning("checked hits were wrong too often: a domain serves less by meaning", **told)
+        case State.OPEN:
+            _log.info("evidence proves what a domain may serve by meaning", **told)
+        case State.THIN:
+            return
 
 
 async def open_or_do_without(settings: Settings, stack: AsyncExitStack) -> RoutedEncoder | None:

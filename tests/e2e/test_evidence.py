@@ -372,6 +372,8 @@ def test_wrong_answers_close_a_domain(proxy: Proxy, upstream: UpstreamServer, wo
     assert late.text == LATER
     assert outcome(ask(proxy, domain, BRIDGE)) == "exact", "the same question is no risk of this kind"
 
+    said = [line for line in proxy.stderr if "wrong too often" in line and f'"{domain}"' in line]
+    assert len(said) == 1, "the log says so, once"
     told = report_when(proxy, lambda row: bool(row.get("alarm")), domain)
     assert told["alarm"]["reason"] == "closed"
     assert told["wrong"] >= enough
