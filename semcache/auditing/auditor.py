@@ -34,6 +34,7 @@ Keep = Callable[[Completion], Awaitable[bool]]
 """Takes a whole answer; True when it was stored."""
 WITNESS = 0.7
 """Temperature of a second answer that confirms: the same facts are wanted, in other words."""
+_REFUSED = Failed("status-400")
 Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 
 
@@ -240,10 +241,17 @@ class Auditing:
         self._paid(step.policy, verdict.cost)
         if verdict.finding is not Finding.WRONG or verdict.judged or not self._may_ask(step):
             return verdict
-        again = await self._asked(job, WITNESS)
-        if not isinstance(again, Completion):
+        again = await self._witness(job)
+        if again is None:
             return verdict
         return await self._bench.confirmed(verdict, question, (text_of(cached), now, text_of(again)))
+
+    async def _witness(self, job: _Job) -> Completion | None:
+        """Have the backend answer once more, warmer; models that take no temperature are asked without a new one."""
+        again = await self._asked(job, WITNESS)
+        if again == _REFUSED:
+            again = await self._asked(job)
+        return again if isinstance(again, Completion) else None
 
     def _paid(self, policy: CachePolicy, micro_usd: int) -> None:
         self._told.spent(policy.tenant, micro_usd)

@@ -61,6 +61,15 @@ async def test_without_a_second_answer_the_first_word_stands() -> None:
     assert capped.told.drops == {"cap": 1}
 
 
+async def test_a_model_that_takes_no_temperature_confirms_without() -> None:
+    refusal = FakeReply(status=400, parts=[b'{"error": {"message": "temperature is not supported"}}'])
+    for second, found in (("It is 12 km.", "wrong"), ("It is 7 km.", "undecided")):
+        scene = Scene(answers=["The way is 12 km.", refusal, second])
+        await scene.served()
+        assert ["temperature" in json.loads(body) for body in scene.upstream.bodies] == [False, True, False]
+        assert scene.told.audits == {found: 1}
+
+
 async def test_a_question_that_leans_on_what_was_said_is_read_whole() -> None:
     scene = Scene(answers=["Yes, it is allowed.", "Yes, that is allowed."])
     step = scene.step("And in Spain?")
