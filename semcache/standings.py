@@ -171,7 +171,6 @@ def serving_by(standing: Standing, policy: CachePolicy) -> Serving:
         cut=standing.cut,
         proven=standing.state is State.OPEN,
         otherwise=policy.risk.until_proven,
-        learns=True,
     )
 
 

@@ -97,9 +97,7 @@ def rules(wish: UntilProven = UntilProven.DRAFT, **changes: Any) -> CachePolicy:
 async def test_without_evidence_nothing_is_allowed_and_the_policy_says_what_happens(
     scene: Scene, wish: UntilProven
 ) -> None:
-    assert await scene.standings.serving(rules(wish)) == Serving(
-        None, proven=False, otherwise=wish, learns=True
-    )
+    assert await scene.standings.serving(rules(wish)) == Serving(None, proven=False, otherwise=wish)
 
 
 async def test_enough_right_answers_prove_the_scores_they_had_and_above(scene: Scene) -> None:

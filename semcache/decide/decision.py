@@ -31,7 +31,7 @@ from semcache.core import (
     Scope,
     UntilProven,
 )
-from semcache.decide.gate import Comparison, compare, features, raised_bar
+from semcache.decide.gate import compare, features, raised_bar
 from semcache.decide.reasons import Reason, Veto
 from semcache.ports import Verifier
 
@@ -57,14 +57,12 @@ class Serving:
     """What the evidence of the tenant's domain allows.
 
     `cut` is the least score served, None while nothing is; `proven`: by evidence of its own, not by the
-    shipped calibration; `otherwise` says what becomes of what it does not allow; `learns`: evidence is
-    gathered, so what a proven score would serve is told apart while it is held back.
+    shipped calibration; `otherwise` says what becomes of what it does not allow.
     """
 
     cut: float | None = 0.0
     proven: bool = False
     otherwise: UntilProven = UntilProven.DRAFT
-    learns: bool = False
 
     def allows(self, score: float | None) -> bool:
         """True when a hit of this score may be served; without a verifier there is no score to ask for."""
@@ -220,25 +218,11 @@ class _Judge:
         found = compare(features(self.asked), features(candidate.entry.prompt), self.policy.gate)
         bar, least = self._bar(candidate, raised_bar(bar, found, self.policy.gate), found.raised, alone)
         if not _reaches(candidate.similarity, bar):
-            return self._short(candidate, bar, found)
+            return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
         if found.vetoes:
             return _Judged(candidate, bar, Reason.GATE, found.vetoes)
         reason, score = self._verified(candidate, least)
         return _Judged(candidate, bar, reason, (), score)
-
-    def _short(self, candidate: Candidate, bar: float, found: Comparison) -> _Judged:
-        """One that is not near enough, unless its score were proven: then it must be among what proves it.
-
-        A cut that opens would serve it from that moment on, so the labels above the cut have to be a fair
-        sample of it as well.
-        """
-        learnt = self.serving.learns and self.policy.verifier and bar < _EXACT_ONLY
-        unopposed = not found.raised and not found.vetoes
-        if learnt and unopposed and _reaches(candidate.similarity, self.limits.draft):
-            reason, score = self._verified(candidate, self.policy.min_score)
-            if reason is not Reason.VERIFIER:
-                return _Judged(candidate, bar, Reason.RISK, (), score)
-        return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
 
     def _bar(
         self, candidate: Candidate, bar: float, raised: tuple[str, ...], alone: bool
@@ -294,8 +278,10 @@ def _draft(
 ) -> Draft | None:
     """Give the nearest living candidate in the draft band, or one that only the evidence stands against."""
     banded = policy.draft_threshold < policy.threshold or directives.mode == "draft"
-    # First what would be served if its score were proven, or a nearer one with a veto would keep it from being learnt.
-    for item in sorted(judged, key=lambda item: item.reason is not Reason.RISK):
+    # First what would be served were its score proven: behind a nearer one with a veto nothing would be learnt of it.
+    for item in sorted(
+        judged, key=lambda item: directives.mode != "draft" and item.reason is not Reason.RISK
+    ):
         near = _reaches(item.candidate.similarity, limits.draft) or item.reaches
         wanted = banded or item.reason is Reason.RISK
         alive = item.reason in _REVISABLE

@@ -263,52 +263,28 @@ def test_a_veto_stands_below_the_threshold_too() -> None:
     assert found.reasons == ("numbers",)
 
 
-# -- what would be given back is learnt from before ------------------------------------
-
-LEARNS = Serving(0.9, learns=True)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "score", "reasons"),
-    [
-        (0.90, 0.95, ("risk",)), (0.85, 0.5, ("risk",)), (0.90, 0.49, ()), (0.90, None, ()),
-        (0.97, 0.89, ("risk",)),
-    ],
-)  # fmt: skip
-def test_below_the_threshold_a_good_score_is_kept_back_by_the_evidence_alone(
-    similarity: float, score: float | None, reasons: tuple[str, ...]
-) -> None:
-    found = run(candidate(similarity), verifier=says(score), serving=LEARNS)
-    assert isinstance(found, Draft)
-    assert found.reasons == reasons
-
-
-def test_what_lies_below_the_draft_threshold_is_not_learnt_from() -> None:
-    found = run(candidate(math.nextafter(0.85, 0)), verifier=says(1.0), serving=LEARNS)
-    assert isinstance(found, Miss)
-    assert found.reason == "below-threshold"
-
-
-def test_what_no_proof_would_serve_is_not_learnt_from() -> None:
-    rules = GateRules(numbers=Effect.RAISE, raise_by=0.5)
-    raised = run(
-        candidate(0.9, prompt="Explain chapter 4."), asked="Explain chapter 3.", gate=rules,
-        verifier=says(1.0), serving=LEARNS,
-    )  # fmt: skip
-    vetoed = run(candidate(0.9, prompt="Take 5 mg?"), asked="Take 50 mg?", verifier=says(1.0), serving=LEARNS)
-    closed = {"threshold": 1.0, "verified_threshold": 1.0}
-    shut = run(candidate(0.999), verifier=says(1.0), serving=LEARNS, **closed)
-    unasked = decide(policy(verifier=False), Directives(), ASKED, [candidate(0.9)], NOW, None, LEARNS)
-    assert [found.reasons for found in (raised, vetoed, shut, unasked) if isinstance(found, Draft)] == [
-        (), ("numbers",), (), (),
-    ]  # fmt: skip
+# -- what is learnt from, where nothing is served -------------------------------------
 
 
 def test_a_nearer_one_with_a_veto_keeps_none_from_being_learnt() -> None:
     nearer = candidate(0.99, "a", prompt="How do I reset my password 2 times?")
-    found = run(nearer, candidate(0.9, "b"), verifier=says(0.95), serving=LEARNS)
+    found = run(nearer, candidate(0.97, "b"), verifier=says(0.95), serving=Serving(0.99))
     assert isinstance(found, Draft)
     assert (found.entry.id, found.reasons) == ("b", ("risk",))
+
+
+def test_who_wants_a_draft_gets_the_nearest() -> None:
+    verifier = FakeVerifier(scores={FIRST: 0.995, SECOND: 0.95})
+    near = [candidate(0.99, "a", prompt=FIRST), candidate(0.97, "b", prompt=SECOND)]
+    found = run(*near, verifier=verifier, serving=Serving(0.99), directives=Directives(mode="draft"))
+    assert isinstance(found, Draft)
+    assert found.entry.id == "a"
+
+
+def test_below_the_threshold_nothing_is_learnt_before_a_proof() -> None:
+    found = run(candidate(0.90), verifier=says(0.95), serving=Serving(0.99))
+    assert isinstance(found, Draft)
+    assert (found.reasons, found.score) == ((), None)
 
 
 # -- every step only takes away -------------------------------------------------------
@@ -319,7 +295,6 @@ servings = st.builds(
     cut=st.none() | st.floats(0, 1),
     proven=st.just(False),
     otherwise=st.sampled_from(UntilProven),
-    learns=st.booleans(),
 )
 candidates = st.lists(
     st.builds(
