@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semcache.cli.commands import app
-from semcache.cli.eval_screen import stream_table, with_value
+from semcache.cli.eval_screen import learn_table, stream_table, with_value
 from semcache.errors import SemcacheError
 from tests.e2e.running import models_folder
 
@@ -111,6 +111,9 @@ def test_wrong_usage_ends_with_2(here: Path) -> None:
         ["pairs"],
         ["pairs", "pairs.jsonl", "--max-trap-rate", "2"],
         ["pairs", "pairs.jsonl", "--limit", "-1"],
+        ["stream", "pairs.jsonl", "--learn", "--per-day", "0"],
+        ["stream", "pairs.jsonl", "--learn", "--passes", "0"],
+        ["stream", "pairs.jsonl", "--learn", "--budget", "0"],
     ):
         assert CliRunner().invoke(app, ["eval", *arguments]).exit_code == 2
     assert (here / "pairs.jsonl").stat().st_size > 0
@@ -138,6 +141,26 @@ def test_tables_name_files_as_shortly_as_they_can_be_told_apart() -> None:
 
     assert names("one/a.jsonl", "two/b.jsonl", "two/b.jsonl") == ["a.jsonl", "b.jsonl", "b.jsonl"]
     assert names("one/a.jsonl", "two/a.jsonl") == ["one/a.jsonl", "two/a.jsonl"]
+
+
+def test_what_evidence_made_of_a_stream_is_a_row_an_allowance_and_pass() -> None:
+    little = {"state": "open", "cut": 0.9, "labels": 1, "wrong_labels": 1, "would_be": 1}
+    much = {"state": "thin", "cut": None, "labels": 7, "wrong_labels": 2, "would_be": 9}
+    one = {"n": 10, "hits": 4, "exact": 2, "wrong": 1, "domains": {"a": little, "b": much}}
+    bare = {"n": 10, "hits": 4, "exact": None, "wrong": 1}
+    ways = [
+        {"way": "own evidence", "budget": 0.02, "passes": [one]},
+        {"way": "static:0.9", "budget": None, "passes": [bare, bare]},
+    ]
+    records = [{"file": "x/a.jsonl", "judge": "semcache", "learn": {"ways": ways}}, {"file": "x/a.jsonl"}]
+    rows = list(zip(*(column.cells for column in learn_table(records).columns), strict=True))
+    assert [row[:4] for row in rows] == [
+        ("a.jsonl", "own evidence", "2 %", "1"),
+        ("a.jsonl", "static:0.9", "-", "1"),
+        ("a.jsonl", "static:0.9", "-", "2"),
+    ]
+    assert [row[7].split(" (")[0] for row in rows] == ["50.0 %", "25.0 %", "25.0 %"]
+    assert [row[8:] for row in rows] == [("thin", "-", "7", "2"), ("-",) * 4, ("-",) * 4]
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -178,13 +201,17 @@ def test_streams_and_chats_with_the_real_encoders(here: Path) -> None:
     write(here / "chats.jsonl", CHATS)
     own = ("--policy", "desk.yaml")
     ended = run(
-        here, "stream", "questions.jsonl", "--seed", "3", "--json", "out.json", "--min-hit-rate", "1", *own
-    )
+        here, "stream", "questions.jsonl", "--seed", "3", "--json", "out.json", "--min-hit-rate", "1",
+        "--learn", "--passes", "2", *own,
+    )  # fmt: skip
     assert ended.returncode == 1, ended.stderr
     assert "not held: questions.jsonl: hits 33.33% (1 of 3) < 100.00%" in ended.stderr
     (record,) = json.loads((here / "out.json").read_text())
     assert (record["n"], record["hits"], record["wrong"], record["seed"]) == (3, 1, 0, 3)
     assert record["curve"][-1] == [3, 1, 0]
+    ways = {way["way"]: way["passes"] for way in record["learn"]["ways"]}
+    assert [one["exact"] for one in ways["unbounded"]] == [0, 2]
+    assert "own evidence" in ended.stdout
     assert "questions.jsonl" in ended.stdout
     ended = run(here, "chats", "chats.jsonl", *own, "--json")
     assert ended.returncode == 0, ended.stderr
