@@ -70,17 +70,12 @@ def auditing_of(
 def similar_by(encoder: Encoder) -> Similar:
     """Give what tells how alike two answers are, on the encoder's reference scale.
 
-    Of answers that are too long for the encoder it compares the beginnings: likeness is a hint about
-    wording here, and decides nothing.
+    It compares their beginnings: likeness is a hint about wording here and decides nothing, and the encoder's time belongs to
+    questions.
     """
 
     async def encoded(text: str) -> Embedding:
-        try:
-            return await encoder.encode(text)
-        except EncoderError as error:
-            if error.kind != "too_long":
-                raise
-            return await encoder.encode(text[:_BEGINNING])
+        return await encoder.encode(text[:_BEGINNING])
 
     async def similar(one: str, other: str) -> float | None:
         try:

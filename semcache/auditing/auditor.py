@@ -19,6 +19,7 @@ from typing import Any
 from semcache.auditing.asking import Failed, ask_again, text_of
 from semcache.auditing.books import Books
 from semcache.auditing.hits import bin_of_hit
+from semcache.auditing.pace import Pace
 from semcache.auditing.pause import Pause
 from semcache.auditing.purse import Purse
 from semcache.auditing.told import Told
@@ -48,6 +49,7 @@ class AuditLimits:
         deadline: seconds for an answer of the backend.
         verified: share of the share for answers that a human vouches for.
         flush_every: seconds between writing counts down.
+        rate, burst: checks a second, and how many at once after a quiet time.
     """
 
     at_once: int = 4
@@ -55,6 +57,8 @@ class AuditLimits:
     deadline: float = 60.0
     verified: float = 0.25
     flush_every: float = 2.0
+    rate: float = 1.0
+    burst: float = 32.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,7 @@ class Auditing:
         self._slots = asyncio.Semaphore(limits.at_once)
         self._waiting: Counter[TenantId] = Counter()
         self._pause = Pause()
+        self._pace = Pace(limits.rate, limits.burst)
 
     def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
         """Take note of a hit that was served, and perhaps check it. Never waits."""
@@ -187,6 +192,9 @@ class Auditing:
         tenant, most = job.step.policy.tenant, self._limits.waiting
         if self._waiting.total() >= most or self._waiting[tenant] >= max(1, most // 2):
             self._drop(job, "queue")
+            return
+        if not self._pace.take(self._clock.monotonic()):
+            self._drop(job, "pace")
             return
         self._waiting[tenant] += 1
         task = self._spawn(self._audit(job))

@@ -48,7 +48,7 @@ class EvidenceMetrics:
         self._labels.labels(source, verdict).inc()
 
     def dropped(self, reason: str) -> None:
-        """Count an audit that was not made: `queue`, `cap`, `pause` or `store`."""
+        """Count an audit that was not made: `queue`, `pace`, `cap`, `pause` or `store`."""
         self._drops.labels(reason).inc()
 
     def spent(self, tenant: str, micro_usd: int) -> None:

@@ -2,10 +2,10 @@
 
 Pure: candidates, time and policy come in, a decision goes out. Every step can only take away:
 an entry must be alive, near enough on the reference scale, unopposed by the gate, right in the
-verifier's judgement, and its score one at which the domain's evidence allows hits. One thing
-alone gives back: where the tenant's own evidence has proven a score, what lies between draft and hit
-threshold is served at that score, too. Knows nothing of how candidates were found, nor of requests
-(see `admission`), nor of how evidence comes about.
+verifier's judgement, and its score one at which the domain's evidence allows hits. A score that was
+proven says nothing of pairs below the threshold: among crowded ones the same score is wrong several times
+as often. Knows nothing of how candidates were found, nor of requests (see `admission`), nor of how
+evidence comes about.
 
 A candidate that the gate vetoed may still become a draft: it is never served, a model gets it
 to revise, and a near neighbour that differs in one number is the text that needs least revising.
@@ -231,9 +231,6 @@ class _Judge:
         least = self.policy.min_score
         if _reaches(candidate.similarity, bar) or raised or not self.policy.verifier or bar >= _EXACT_ONLY:
             return bar, least
-        if self.serving.proven and _reaches(candidate.similarity, self.limits.draft):
-            # A score that was proven stands in for similarity, down to where drafts begin.
-            return self.limits.draft, least
         if alone and _reaches(candidate.similarity, self.limits.alone):
             return self.limits.alone, max(least, self.policy.alone.min_score)
         return bar, least
