@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from semcache.auditing.auditor import Auditing, AuditLimits, Spawn
 from semcache.auditing.books import Books
+from semcache.auditing.pace import Pace
 from semcache.auditing.purse import Purse
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Similar
@@ -47,7 +48,7 @@ def auditing_of(
     """
     purse = Purse(shelves.budget, micro_usd)
     bench = Bench(
-        similar=similar_by(encoder) if encoder is not None else None,
+        similar=similar_by(encoder, Pace(rate=1.0, burst=4.0), clock) if encoder is not None else None,
         backends=backends,
         purse=purse,
         clock=clock,
@@ -67,17 +68,19 @@ def auditing_of(
     )
 
 
-def similar_by(encoder: Encoder) -> Similar:
+def similar_by(encoder: Encoder, pace: Pace, clock: Clock) -> Similar:
     """Give what tells how alike two answers are, on the encoder's reference scale.
 
-    It compares their beginnings: likeness is a hint about wording here and decides nothing, and the encoder's time belongs to
-    questions.
+    It compares their beginnings, and not more of them than `pace` allows: likeness is a hint about wording here and decides
+    nothing, and the encoder's time belongs to questions.
     """
 
     async def encoded(text: str) -> Embedding:
         return await encoder.encode(text[:_BEGINNING])
 
     async def similar(one: str, other: str) -> float | None:
+        if not pace.take(clock.monotonic()):
+            return None
         try:
             left, right = await encoded(one), await encoded(other)
         except EncoderError:

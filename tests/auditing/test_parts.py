@@ -17,11 +17,13 @@ from semcache.auditing.auditor import Auditing
 from semcache.auditing.books import Books
 from semcache.auditing.hits import would_be
 from semcache.auditing.judge import verdict_of
+from semcache.auditing.pace import Pace
 from semcache.auditing_parts import auditing_of, similar_by
 from semcache.core import Bypass, Completion, Draft, Embedding, EntryId, Hit, Miss, TenantId
 from semcache.errors import EncoderError, UpstreamError
 from semcache.evidence_port import ServedHit, Spending
 from semcache.journey import Backend
+from semcache.parts import SystemClock
 from semcache.ports import UpstreamCall
 from semcache.store.embedded import ValkeyChild
 from semcache.store.evidence_hits import EvidenceShelves
@@ -109,8 +111,11 @@ def test_a_verdict_in_a_fence() -> None:
 
 async def test_how_alike_answers_are() -> None:
     encoder = FakeEncoder()
-    similar = similar_by(encoder)
+    similar = similar_by(encoder, Pace(), SystemClock())
     assert await similar("the same words", "the same words") == pytest.approx(1.0, abs=1e-5)
+    rarely = similar_by(encoder, Pace(rate=0.0, burst=1.0), SystemClock())
+    assert await rarely("one", "one") is not None
+    assert await rarely("one", "one") is None
     encoder.fault = EncoderError("no", kind="busy")
     assert await similar("a", "b") is None
 
@@ -122,7 +127,7 @@ async def test_of_long_answers_the_beginnings_are_compared() -> None:
                 raise EncoderError("long", kind="too_long")
             return await super().encode(text)
 
-    similar = similar_by(Short())
+    similar = similar_by(Short(), Pace(), SystemClock())
     assert await similar("word " * 300, "word " * 200) == pytest.approx(1.0, abs=1e-5)
 
 
