@@ -150,7 +150,8 @@ def decide(
     ordered = _in_order(candidates)
     for i, candidate in enumerate(ordered):
         alone = i == 0 and _stands_alone(ordered, policy.alone.margin)
-        verdict = judge.of(candidate, alone)
+        has_draft = any(_is_draft(item, judge.limits) for item in judged)
+        verdict = judge.of(candidate, alone, has_draft)
         if verdict.reason is None and directives.mode != "draft":
             return _hit(verdict)
         judged.append(verdict)
@@ -207,13 +208,16 @@ class _Judge:
     verifier: Verifier | None
     serving: Serving
 
-    def of(self, candidate: Candidate, alone: bool) -> _Judged:
+    def of(self, candidate: Candidate, alone: bool, has_draft: bool) -> _Judged:
         bar = self.limits.for_entry(candidate.entry)
         dead = _dead(self.policy, self.directives, candidate, self.now)
         if dead is not None:
             return _Judged(candidate, bar, dead)
         lowest = min(bar, self.limits.draft, self.limits.alone if alone else bar)
         if not _reaches(candidate.similarity, lowest):
+            return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
+        if has_draft and not alone and not _reaches(candidate.similarity, bar):
+            # Neither to be served nor, behind a nearer one, to be revised: not worth reading.
             return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
         found = compare(features(self.asked), features(candidate.entry.prompt), self.policy.gate)
         bar, least = self._bar(candidate, raised_bar(bar, found, self.policy.gate), found.raised, alone)
@@ -286,6 +290,12 @@ def _draft(
             stands_against = item.vetoes or _words(item.reason)
             return Draft(item.candidate.entry, item.candidate.similarity, stands_against, item.score)
     return None
+
+
+def _is_draft(item: _Judged, limits: Bars) -> bool:
+    """True for one below the threshold that will be the draft before all that come after it."""
+    near = _reaches(item.candidate.similarity, limits.draft)
+    return near and item.reason is Reason.BELOW_THRESHOLD and not _UNREVISABLE.intersection(item.vetoes)
 
 
 def _words(reason: Reason | None) -> tuple[str, ...]:
