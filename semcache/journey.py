@@ -21,7 +21,6 @@ from semcache.core import (
     Completion,
     Decision,
     Directives,
-    Draft,
     Embedding,
     Entry,
     Epochs,
@@ -33,7 +32,6 @@ from semcache.core import (
     Usage,
 )
 from semcache.decide.decision import Serving
-from semcache.decide.reasons import Reason
 from semcache.embed.fingerprint import Partition
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.meeting import Meeting
@@ -180,17 +178,6 @@ def to_serve(decision: Decision, policy: CachePolicy) -> Hit | None:
     if isinstance(decision, Hit) and not decision.shadow and policy.mode is not Mode.SHADOW:
         return decision
     return None
-
-
-def held_back(decision: Decision) -> Hit | None:
-    """Give what everything spoke for but the evidence (or a policy that only looks on): the backend's answer tells."""
-    match decision:
-        case Hit():
-            return decision
-        case Draft(entry=entry, similarity=similarity, reasons=(Reason.RISK.value,), score=score):
-            return Hit(entry, exact=False, similarity=similarity, score=score, shadow=True)
-        case _:
-            return None
 
 
 def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnapshot) -> UpstreamCall:

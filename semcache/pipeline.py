@@ -18,6 +18,7 @@ from typing import Any
 from semcache.answer.assemble import Assembler
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
+from semcache.auditing.hits import would_be
 from semcache.core import (
     Bypass,
     CachePolicy,
@@ -49,7 +50,6 @@ from semcache.journey import (
     Trace,
     Watch,
     call_of,
-    held_back,
     to_serve,
 )
 from semcache.judging import near_enough
@@ -252,9 +252,9 @@ class Pipeline:
         if remember and matchable and step.embedding is None:
             step.encoding = self.spawn(self.memory.encode(step))
         keep = self.memory.remember(step) if remember else note(step)
-        would_be = held_back(trace.decision)
-        if would_be is not None and self.watch is not None:
-            keep = self.watch.watching(step, would_be, asked.request_id, keep)
+        kept_back = would_be(trace.decision)
+        if kept_back is not None and self.watch is not None:
+            keep = self.watch.watching(step, kept_back, asked.request_id, keep)
         ticket = self.flights.join(
             self._flight_key(step) if storable and not directives.no_read else None,
             lambda: step.backend.generator.open(call_of(asked, step.backend, step.policy, step.snapshot)),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from semcache.auditing.hits import would_be
 from semcache.core import Hit
 from semcache.decide.risk.evidence import Source
 from semcache.evaluate.baselines.named import baseline
@@ -19,7 +20,7 @@ from semcache.evaluate.evidence import OwnEvidence
 from semcache.evaluate.rig import Rig
 from semcache.evaluate.rows import Labelled
 from semcache.evaluate.streams import Course, Ours, in_order
-from semcache.journey import Trace, held_back, to_serve
+from semcache.journey import Trace, to_serve
 
 STATIC = ("static:0.85", "static:0.9", "static:0.95")
 
@@ -144,7 +145,7 @@ class _Learner:
         return {"domains": told}
 
     def _heard(self, trace: Trace, cls_of: Callable[[str], str | None], cls: str) -> None:
-        hit = held_back(trace.decision)
+        hit = would_be(trace.decision)
         if hit is None or self._evidence is None:
             return
         served = isinstance(trace.decision, Hit) and to_serve(trace.decision, trace.policy) is not None
