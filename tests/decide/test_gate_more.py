@@ -37,7 +37,7 @@ REFUSED = [
     ("length", "Explain rain briefly", "Explain rain in detail"),
     ("question", "What is docker?", "How do I install docker?"),
     ("question", "什么是个人所得税", "怎么缴个人所得税"),
-    ("names", "Who is the CEO of Apple?", "Who is the CEO of Microsoft?"),
+    ("names", "Who is the chairman of Apple?", "Who is the chairman of Microsoft?"),
 ]  # fmt: skip
 
 PASSED = [
