@@ -1,8 +1,7 @@
 """Frozen value types that every room of semcache shares.
 
-No behaviour beyond small properties; nothing here knows HTTP, Redis, FAISS or a model.
-Times are Unix seconds (float), durations are seconds, similarities are cosines in [-1, 1]
-where higher is stricter.
+No behaviour beyond small properties; nothing here knows HTTP, Redis, FAISS or a model. Times are Unix
+seconds (float), durations are seconds, similarities are cosines in [-1, 1] where higher is stricter.
 """
 
 from __future__ import annotations
@@ -18,6 +17,11 @@ from numpy.typing import NDArray
 # Named twice: that is how a module says that it hands a name on.
 from semcache.gate_rules import Effect as Effect  # noqa: PLC0414  handed on
 from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed on
+from semcache.review_rules import DraftPolicy as DraftPolicy  # noqa: PLC0414  handed on
+from semcache.review_rules import DraftRecord as DraftRecord  # noqa: PLC0414  handed on
+from semcache.review_rules import Review as Review  # noqa: PLC0414  handed on
+from semcache.review_rules import ReviewPolicy as ReviewPolicy  # noqa: PLC0414  handed on
+from semcache.review_rules import ReviewStatus as ReviewStatus  # noqa: PLC0414  handed on
 from semcache.risk_rules import AloneRule as AloneRule  # noqa: PLC0414  handed on
 from semcache.risk_rules import AuditPolicy as AuditPolicy  # noqa: PLC0414  handed on
 from semcache.risk_rules import RiskPolicy as RiskPolicy  # noqa: PLC0414  handed on
@@ -52,20 +56,6 @@ class Scope(StrEnum):
     USER = "user"
     TENANT = "tenant"
     PUBLIC = "public"
-
-
-class ReviewStatus(StrEnum):
-    """What a human has said about an entry."""
-
-    UNREVIEWED = "unreviewed"
-    APPROVED = "approved"
-    EDITED = "edited"
-    REJECTED = "rejected"
-
-    @property
-    def is_verified(self) -> bool:
-        """True when a human vouches for the answer."""
-        return self in (ReviewStatus.APPROVED, ReviewStatus.EDITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +126,8 @@ class ChatRequest:
 class Namespace:
     """Everything that must be equal before similarity counts.
 
-    `digest` is the hex SHA-256 over tenant, scope, principal, effective model, system prompt,
-    history, tools, sampling and every unknown field, length-prefixed. The encoder is not part
-    of it: exact hits survive a change of encoder, vectors carry their `EncoderId` themselves.
+    `digest` is the hex SHA-256 over tenant, scope, principal, effective model, system prompt, history, tools, sampling
+    and every unknown field, length-prefixed; not over the encoder: vectors carry their `EncoderId` themselves.
     """
 
     tenant: TenantId
@@ -179,10 +168,9 @@ class Usage:
 class Completion:
     """A whole, successful answer.
 
-    `body` is the canonical JSON of the protocol's answer object without its `id` and `created`.
-    `chunks` holds the stream's own chunk objects (JSON array, same omissions) when putting them
-    together lost something; such an answer is replayed to streams only, and `body` is then
-    informative.
+    `body` is the canonical JSON of the protocol's answer object without its `id` and `created`. `chunks` holds the
+    stream's own chunk objects (JSON array, same omissions) when putting them together lost something; such an
+    answer is replayed to streams only, and `body` is then informative.
     """
 
     body: bytes
@@ -213,7 +201,11 @@ class Entry:
 
     `prompt` is the last user text as asked. `embedding` is None when the text was never
     encoded or may not be matched semantically (too long for the encoder, exact-only request).
-    `context` is what was said before and bears on it, as `decide.context` wrote it down.
+    `context` is what was said before and bears on it, as `decide.context` wrote it down. `origin` says what it
+    was made from (`draft:<entry>`, `edit:<entry>`; "" for a model's own answer), `seconds` how long that took;
+    `author` is a digest of who asked first, `commons` the namespace it would have if it were public ("": it may
+    not become so). `barred` holds the questions (`asked_digest`) that it must never answer again, or `WHOLE`; the
+    store keeps them apart from the entry, and they outlive it.
     """
 
     id: EntryId
@@ -232,6 +224,12 @@ class Entry:
     version: int = 1
     epochs: Epochs = field(default_factory=Epochs)
     context: bytes = b""
+    review: Review = field(default_factory=Review)
+    origin: str = ""
+    author: str = ""
+    seconds: float = 0.0
+    commons: str = ""
+    barred: frozenset[str] = frozenset()
 
     def age(self, now: float) -> float:
         """Seconds since the answer was produced; never negative, whatever the clock did."""
@@ -292,6 +290,11 @@ class CachePolicy:
     min_score: float = 0.5
     risk: RiskPolicy = field(default_factory=RiskPolicy)
     audit: AuditPolicy = field(default_factory=AuditPolicy)
+    drafts: DraftPolicy = field(default_factory=DraftPolicy)
+    review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    commons: bool = False
+    edition: str = ""
+    """Digest of what the tenant's file says about this domain: flags of reviewers are bound to it."""
 
     @property
     def floor(self) -> float:
@@ -309,7 +312,7 @@ class CachePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Bypass:
-    """The cache has no part in this request; `reason` says why."""
+    """The cache has no part in this request, for a `reason`."""
 
     reason: str
 
@@ -394,3 +397,4 @@ class RequestRecord:
     faults: tuple[str, ...] = ()
     key_name: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    draft: DraftRecord | None = None

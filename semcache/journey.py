@@ -21,6 +21,7 @@ from semcache.core import (
     Completion,
     Decision,
     Directives,
+    DraftRecord,
     Embedding,
     Entry,
     Epochs,
@@ -32,13 +33,14 @@ from semcache.core import (
     Usage,
 )
 from semcache.decide.decision import Serving
-from semcache.embed.fingerprint import Partition
+from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.meeting import Meeting
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator, UpstreamCall
 from semcache.prefixes import Prefixes
+from semcache.review_rules import WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,13 @@ class Trace:
     """What an answer that is not to be remembered cost."""
     serving: Serving | None = None
     """What the evidence allowed, where it was asked."""
+    draft: DraftRecord | None = None
+    """What became of the draft, once that is known; see `is_drafted`."""
+
+    @property
+    def is_drafted(self) -> bool:
+        """True when the answer was made from a draft, not given up or replaced by a plain call."""
+        return self.draft is not None and not self.draft.result.startswith(("failed", "declined"))
 
 
 @dataclass(slots=True)
@@ -118,6 +127,21 @@ class Step:
     epochs: Epochs | None = None
     embedding: Embedding | None = None
     encoding: asyncio.Task[Embedding | None] | None = None
+
+    @property
+    def question(self) -> str:
+        """What was asked: as it reads whole where it leans on what was said before."""
+        return self.meeting.reading.text if self.meeting is not None else self.asked.request.prompt or ""
+
+    @property
+    def asked_digest(self) -> str:
+        """What names the question where it is matched by meaning (`core.Entry.barred`); `WHOLE` before that."""
+        return asked_digest(self.meeting.namespace, self.question) if self.meeting is not None else WHOLE
+
+    @property
+    def asker(self) -> str:
+        """What names who asks, inside the tenant (`core.Entry.author`)."""
+        return asker_digest(self.partition, self.asked.directives.user or self.asked.request.end_user)
 
     def tighten(self, classifiers: Classifiers | None, embedding: Embedding) -> bool:
         """Let the classifier make the policy stricter; False while it cannot tell yet."""
@@ -163,6 +187,10 @@ Keep = Callable[[Completion], Awaitable[bool]]
 
 class Watch(Protocol):
     """Hears of hits, to see afterwards whether they were right. Never waits, never fails a request."""
+
+    def on_decided(self, step: Step) -> None:
+        """A request was decided about (`step.trace.decision`), by meaning or not; before it is answered."""
+        ...
 
     def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
         """A hit was served."""

@@ -109,6 +109,8 @@ class Pipeline:
             step = self._step(self.policies(), asked)
             decision = await self._decision(step)
         step.trace.decision = decision
+        if self.watch is not None:
+            self.watch.on_decided(step)
         hit = to_serve(decision, step.policy)
         if hit is not None:
             step.trace.served = True

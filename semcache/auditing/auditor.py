@@ -120,6 +120,9 @@ class Auditing:
         self._pause = Pause()
         self._pace = Pace(limits.rate, limits.burst)
 
+    def on_decided(self, step: Step) -> None:
+        """Hear of a decision; audits are about hits alone."""
+
     def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
         """Take note of a hit that was served, and perhaps check it. Never waits."""
         policy = step.policy
@@ -242,7 +245,7 @@ class Auditing:
 
     async def _judged(self, job: _Job, fresh: Completion) -> Verdict:
         step = job.step
-        question, cached, now = _question(step), job.hit.entry.completion, text_of(fresh)
+        question, cached, now = step.question, job.hit.entry.completion, text_of(fresh)
         verdict = await self._bench.verdict(
             step.policy, step.asked.request.model, (question, text_of(cached), now)
         )
@@ -301,7 +304,3 @@ class Auditing:
         if labels > 0:
             self._told.estimated(tenant, domain, sum(cell.wrong for cell in drawn) / labels)
 
-
-def _question(step: Step) -> str:
-    """Give what was asked: as it reads whole where it leans on what was said before."""
-    return step.meeting.reading.text if step.meeting is not None else step.asked.request.prompt or ""

@@ -83,10 +83,31 @@ def namespace_of(request: ChatRequest, partition: Partition) -> Namespace:
 
 def exact_key(namespace: Namespace, request: ChatRequest) -> ExactKey:
     """Give the exact key: the namespace and the canonical last user text."""
-    digest = hashlib.sha256(bytes.fromhex(namespace.digest))
-    if request.prompt is not None:
-        digest.update(canonical_text(request.prompt).encode())
+    return key_in(namespace.digest, request.prompt)
+
+
+def key_in(namespace: str, prompt: str | None) -> ExactKey:
+    """Give the exact key of a text in the namespace of this digest; None stands for no text of its own."""
+    digest = hashlib.sha256(bytes.fromhex(namespace))
+    if prompt is not None:
+        digest.update(canonical_text(prompt).encode())
     return ExactKey(digest.hexdigest())
+
+
+def asked_digest(namespace: Namespace, text: str) -> str:
+    """Give what names a question where it is matched by meaning: 12 bytes in hex, as in `core.Entry.barred`."""
+    digest = hashlib.blake2b(bytes.fromhex(namespace.digest), digest_size=12)
+    digest.update(canonical_text(text).encode())
+    return digest.hexdigest()
+
+
+def asker_digest(partition: Partition, user: str) -> str:
+    """Give what names an asker inside a tenant without telling who it is: 12 bytes in hex."""
+    digest = hashlib.blake2b(digest_size=12)
+    for part in (partition.tenant, partition.owner, user):
+        coded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(coded).to_bytes(8, "big") + coded)
+    return digest.hexdigest()
 
 
 def _parameters(request: ChatRequest) -> dict[str, Any]:
