@@ -63,7 +63,7 @@ from semcache.store.link import LinkRules
 from semcache.store.near import NearCache
 from semcache.store.redis_store import RedisStore, StoreRules
 
-_STORE_HEARD_WITHIN = 2.0
+_STORE_HEARD_WITHIN = 1.0
 _CLASSIFIER_PATIENCE = 5.0
 
 

@@ -94,6 +94,8 @@ class Trace:
     decision: Decision
     backend: str = ""
     served: bool = False
+    vouched: bool = False
+    """A human vouches for what was served."""
     faults: list[str] = field(default_factory=list)
     stored: bool = False
     collapsed: bool = False
@@ -127,6 +129,10 @@ class Step:
     epochs: Epochs | None = None
     embedding: Embedding | None = None
     encoding: asyncio.Task[Embedding | None] | None = None
+    commons: Namespace | None = None
+    """Where answers for everybody stand, if the policy takes part."""
+    asked_at: float = 0.0
+    """When its backend was asked, in seconds that never go back."""
 
     @property
     def question(self) -> str:

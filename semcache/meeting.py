@@ -9,9 +9,9 @@ namespace and meets only what was said after the very same words. Knows no decis
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace
+from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace, Scope, TenantId
 from semcache.decide.context import RETOLD, Kin, Nearness, Reading, agree, read, settle
 from semcache.decide.decision import Candidate
 from semcache.embed.canonical import canonical_text
@@ -20,6 +20,7 @@ from semcache.embed.resolved import RESOLVED, resolved_namespace
 from semcache.errors import EncoderError
 from semcache.judging import similarity_of
 from semcache.ports import Encoder
+from semcache.review_rules import PUBLIC
 
 _KINDS = ("standalone", "bound", "opaque")
 _INSTRUCTIONS = ("system", "developer")
@@ -47,6 +48,17 @@ def namespaces(request: ChatRequest, partition: Partition, policy: CachePolicy) 
     return tuple(
         dict.fromkeys(resolved_namespace(request, partition, kind) for kind in _kinds(request, policy))
     )
+
+
+def commons(request: ChatRequest, partition: Partition, policy: CachePolicy) -> Namespace | None:
+    """Give the namespace in which answers for everybody would stand; None where the policy takes no part in that.
+
+    Only single questions have one: what was said before is nobody else's.
+    """
+    if not policy.commons or policy.scope is Scope.USER or request.prompt is None or _has_history(request):
+        return None
+    everybody = replace(partition, tenant=TenantId(PUBLIC), scope=Scope.PUBLIC, owner="")
+    return resolved_namespace(request, everybody, "standalone")
 
 
 async def meet(request: ChatRequest, partition: Partition, policy: CachePolicy, encoder: Encoder) -> Meeting:

@@ -35,10 +35,11 @@ from semcache.core import (
 )
 from semcache.decide import admission
 from semcache.decide.context import Kin
-from semcache.decide.decision import Candidate, decide
+from semcache.decide.decision import Asker, Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
-from semcache.embed.fingerprint import Partition, exact_key, namespace_of
+from semcache.decide.vouching import vouched
+from semcache.embed.fingerprint import Partition, exact_key, key_in, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import (
     Answer,
@@ -53,7 +54,7 @@ from semcache.journey import (
     to_serve,
 )
 from semcache.judging import near_enough
-from semcache.meeting import Meeting, agreeing, meet, namespaces
+from semcache.meeting import Meeting, agreeing, commons, meet, namespaces
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
@@ -114,6 +115,7 @@ class Pipeline:
         hit = to_serve(decision, step.policy)
         if hit is not None:
             step.trace.served = True
+            step.trace.vouched = vouched(step.policy, asked.directives, hit.entry, self.clock.now())
             if self.watch is not None:
                 self.watch.on_served(step, hit, asked.request_id)
             return Served(hit.entry, step.trace)
@@ -178,14 +180,23 @@ class Pipeline:
         changes = self.near.changes
         entry, step.epochs = await self.store.lookup(tenant, step.key, self._epoch_keys(step))
         if entry is None or not self._servable(step, entry, now):
-            return None
+            return await self._public(step, now)
         self.near.put(entry, changes)
         return entry
+
+    async def _public(self, step: Step, now: float) -> Entry | None:
+        """The entry that an operator made public for this very question, where the policy takes part in that."""
+        place = step.commons
+        if place is None:
+            return None
+        entry = await self.store.get_exact(place.tenant, key_in(place.digest, step.asked.request.prompt))
+        return entry if entry is not None and self._servable(step, entry, now) else None
 
     def _servable(self, step: Step, entry: Entry, now: float) -> bool:
         """A stored answer that could not be put together from its stream repeats as a stream only."""
         whole = entry.completion.chunks is None or step.asked.request.stream
-        return whole and is_servable(step.policy, step.asked.directives, entry, now)
+        asker = step.asker if entry.review.only else ""
+        return whole and is_servable(step.policy, step.asked.directives, entry, now, asker)
 
     async def _by_meaning(self, step: Step) -> Decision:
         """Encode, search inside the namespace, re-read what was found, decide."""
@@ -195,7 +206,11 @@ class Pipeline:
             return Miss(closed)
         if self.encoder is None:
             return Miss("no-encoder")
-        if not any(self.index.count(place) for place in namespaces(request, step.partition, step.policy)):
+        places = [
+            *namespaces(request, step.partition, step.policy),
+            *([step.commons] if step.commons else []),
+        ]
+        if not any(self.index.count(place) for place in places):
             return Miss("empty-namespace")
         meeting = step.meeting = await meet(request, step.partition, step.policy, self.encoder)
         embedding = step.embedding = await self.encoder.encode(meeting.reading.text)
@@ -207,26 +222,15 @@ class Pipeline:
         return await self._judged(step, self.encoder, meeting, embedding)
 
     async def _judged(self, step: Step, encoder: Encoder, meeting: Meeting, embedding: Embedding) -> Decision:
-        """Search, re-read what is near enough to matter, decide.
-
-        Vectors without an entry are forgotten; where they took places, the search is made again.
-        """
+        """Search, re-read what is near enough to matter, decide."""
         policy, directives = step.policy, step.asked.directives
-        candidates: list[Candidate] = []
-        for _ in range(_SEARCHES):
-            neighbours = await self.index.search(meeting.namespace, embedding, policy.neighbours)
-            near = near_enough(encoder, policy, embedding.encoder, neighbours, meeting.floor(policy))
-            if isinstance(near, Miss):
-                return near
-            entries = await self.store.get_many(policy.tenant, [entry_id for entry_id, _ in near])
-            found = zip(near, entries, strict=True)
-            candidates = [
-                Candidate(e, s) for (_, s), e in found if e and _belongs(e, step, meeting, embedding)
-            ]
-            ghosts = [name for (name, _), entry in zip(near, entries, strict=True) if entry is None]
-            if not ghosts:
-                break
-            await self.index.remove(ghosts)
+        found = await self._found(step, encoder, meeting.namespace, meeting.floor(policy), embedding)
+        if step.commons is not None:
+            public = await self._found(step, encoder, step.commons, policy.floor, embedding)
+            found = _both(found, public)
+        if isinstance(found, Miss):
+            return found
+        candidates = found
         if meeting.is_bound:
             candidates, against = await agreeing(
                 meeting, step.asked.request, policy, encoder, embedding, candidates
@@ -238,13 +242,37 @@ class Pipeline:
             policy = replace(policy, gate=replace(policy.gate, fragment=Effect.OFF))
         asked, now = step.asked.request.prompt or "", self.clock.now()
         serving = step.trace.serving = await self.standings.serving(policy)
-        return decide(policy, directives, asked, candidates, now, self.verifier, serving)
+        asker = Asker(step.asked_digest, step.asker)
+        return decide(policy, directives, asked, candidates, now, self.verifier, serving, asker)
+
+    async def _found(
+        self, step: Step, encoder: Encoder, place: Namespace, floor: float, embedding: Embedding
+    ) -> list[Candidate] | Miss:
+        """Search one namespace and read what is near from the store.
+
+        Vectors without an entry are forgotten; where they took places, the search is made again.
+        """
+        candidates: list[Candidate] = []
+        for _ in range(_SEARCHES):
+            neighbours = await self.index.search(place, embedding, step.policy.neighbours)
+            near = near_enough(encoder, step.policy, embedding.encoder, neighbours, floor)
+            if isinstance(near, Miss):
+                return near
+            entries = await self.store.get_many(place.tenant, [entry_id for entry_id, _ in near])
+            pairs = zip(near, entries, strict=True)
+            candidates = [Candidate(e, s) for (_, s), e in pairs if e and _belongs(e, step, place, embedding)]
+            ghosts = [name for (name, _), entry in zip(near, entries, strict=True) if entry is None]
+            if not ghosts:
+                break
+            await self.index.remove(ghosts)
+        return candidates
 
     # -- answering ----------------------------------------------------------------------
 
     def _forward(self, step: Step) -> Forwarded:
         """Ask the upstream; equal storable misses share one call."""
         asked, trace = step.asked, step.trace
+        step.asked_at = self.clock.monotonic()
         request, directives = asked.request, asked.directives
         refused = admission.may_store(step.policy, request, directives)
         storable = refused is None and not isinstance(trace.decision, Bypass)
@@ -287,7 +315,9 @@ class Pipeline:
         if keys is None:
             namespace = namespace_of(asked.request, partition)
             keys = asked.request.keys[partition] = (namespace, exact_key(namespace, asked.request))
-        return Step(asked, snapshot, policy, backend, partition, *keys, trace)
+        step = Step(asked, snapshot, policy, backend, partition, *keys, trace)
+        step.commons = commons(asked.request, partition, policy)
+        return step
 
     def _epoch_keys(self, step: Step) -> list[str]:
         """The counters an answer to this request is born under."""
@@ -311,8 +341,14 @@ def _partition(asked: Asked, policy: CachePolicy, backend: Backend) -> Partition
     )
 
 
-def _belongs(entry: Entry, step: Step, meeting: Meeting, embedding: Embedding) -> bool:
+def _both(own: list[Candidate] | Miss, public: list[Candidate] | Miss) -> list[Candidate] | Miss:
+    if isinstance(own, Miss):
+        return own if isinstance(public, Miss) else public
+    return own if isinstance(public, Miss) else own + public
+
+
+def _belongs(entry: Entry, step: Step, place: Namespace, embedding: Embedding) -> bool:
     """The index may be behind: what it found must still be of this namespace and this encoder."""
     same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
     whole = entry.completion.chunks is None or step.asked.request.stream
-    return same_encoder and whole and entry.namespace == meeting.namespace.digest
+    return same_encoder and whole and entry.namespace == place.digest

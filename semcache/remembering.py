@@ -18,6 +18,7 @@ from semcache.journey import Keep, Step
 from semcache.meeting import meet
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
+from semcache.review_rules import DraftWay
 
 _LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before a text whose encoder was busy or still loading is embedded again."""
@@ -135,4 +136,14 @@ class Memory:
             tags=directives.tags,
             epochs=step.epochs or Epochs(),
             context=meeting.reading.context if meeting is not None and meeting.is_bound else b"",
+            origin=_origin(step),
+            author=step.asker,
+            seconds=round(self.clock.monotonic() - step.asked_at, 3) if step.asked_at else 0.0,
+            commons=step.commons.digest if step.commons is not None else "",
         )
+
+
+def _origin(step: Step) -> str:
+    """Say what the answer was made from, where a model only revised it."""
+    draft = step.trace.draft
+    return f"draft:{draft.entry}" if step.trace.is_drafted and draft and draft.way == DraftWay.REVISE else ""

@@ -12,6 +12,10 @@ WHOLE = "*"
 """Stands in a list of barred questions for all of them: the answer is wrong for its own question."""
 
 
+PUBLIC = "~public"
+"""The tenant of answers that an operator made public; no policy file can name it."""
+
+
 class ReviewStatus(StrEnum):
     """What a human has said about an entry."""
 

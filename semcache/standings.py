@@ -94,7 +94,7 @@ class Standings:
         """Say what may be served under a policy. Never raises: what cannot be known is not allowed."""
         held = await self._standing(policy)
         if held is None or self._age(held) > TRUSTED:
-            return Serving(cut=None, otherwise=policy.risk.until_proven)
+            return Serving(cut=None, otherwise=policy.risk.until_proven, trusts_humans=False)
         return serving_by(held.standing, policy)
 
     def audit_share(self, policy: CachePolicy) -> float:
@@ -171,6 +171,7 @@ def serving_by(standing: Standing, policy: CachePolicy) -> Serving:
         cut=standing.cut,
         proven=standing.state is State.OPEN,
         otherwise=policy.risk.until_proven,
+        trusts_humans=standing.state in (State.THIN, State.OPEN),
     )
 
 

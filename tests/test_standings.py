@@ -239,7 +239,7 @@ async def test_later_it_is_worked_out_anew_beside_the_request_and_only_once(scen
 async def test_what_was_never_known_is_not_allowed(scene: Scene) -> None:
     scene.evidence.away = True
     assert await scene.standings.serving(rules(UntilProven.SHADOW)) == Serving(
-        None, otherwise=UntilProven.SHADOW
+        None, otherwise=UntilProven.SHADOW, trusts_humans=False
     )
     scene.evidence.away = False
     scene.label(PLENTY, 0)
@@ -252,7 +252,7 @@ async def test_what_was_known_holds_for_a_while_and_then_no_longer(scene: Scene)
     scene.evidence.away = True
     assert (await scene.later(TRUSTED / 2, rules())).proven
     assert (await scene.later(TRUSTED / 2, rules())).proven
-    assert await scene.later(0.1, rules()) == Serving(None, otherwise=UntilProven.DRAFT)
+    assert await scene.later(0.1, rules()) == Serving(None, otherwise=UntilProven.DRAFT, trusts_humans=False)
     scene.evidence.away = False
     assert (await scene.later(0.1, rules())).proven
 

@@ -28,12 +28,13 @@ from semcache.core import (
     Miss,
     Mode,
     ReviewStatus,
-    Scope,
     UntilProven,
 )
 from semcache.decide.gate import compare, features, raised_bar
 from semcache.decide.reasons import Reason, Veto
+from semcache.decide.vouching import vouched, withheld
 from semcache.ports import Verifier
+from semcache.review_rules import PUBLIC
 
 _EXACT_ONLY = 1.0
 _REVISABLE = (None, Reason.GATE, Reason.BELOW_THRESHOLD, Reason.VERIFIER, Reason.RISK)
@@ -63,14 +64,29 @@ class Serving:
     cut: float | None = 0.0
     proven: bool = False
     otherwise: UntilProven = UntilProven.DRAFT
+    trusts_humans: bool = True
+    """Answers that a human vouches for need no evidence of the domain: so long as it does not speak against hits."""
 
-    def allows(self, score: float | None) -> bool:
+    def allows(self, score: float | None, vouched: bool = False) -> bool:
         """True when a hit of this score may be served; without a verifier there is no score to ask for."""
+        if vouched and self.trusts_humans:
+            return True
         return self.cut is not None and (score is None or score >= self.cut)
 
 
 UNBOUNDED = Serving()
 """For questions about a pair as such: no evidence is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """What names the question (`Entry.barred`) and who asks it (`Entry.author`); empty: neither is known."""
+
+    asked: str = ""
+    who: str = ""
+
+
+NOBODY = Asker()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +102,10 @@ class Bars:
     draft: float
     alone: float
 
-    def for_entry(self, entry: Entry) -> float:
-        """Give the bar for serving `entry` directly."""
-        return self.verified if entry.status.is_verified else self.hit
+    def for_entry(self, entry: Entry, is_vouched: bool) -> float:
+        """Give the bar for serving `entry` directly; a human may have raised it for this one."""
+        bar = self.verified if is_vouched else self.hit
+        return bar if entry.review.least is None else max(bar, entry.review.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +144,7 @@ def decide(
     now: float,
     verifier: Verifier | None,
     serving: Serving = UNBOUNDED,
+    asker: Asker = NOBODY,
 ) -> Hit | Draft | Miss:
     """Decide what to do with the neighbours of `asked`.
 
@@ -138,6 +156,7 @@ def decide(
         now: Unix time in seconds.
         verifier: Asked where the policy wants it; None: there is none, and then nothing is served.
         serving: What the evidence of the domain allows.
+        asker: Who asks what, for answers that humans withheld from some.
 
     Returns:
         The best candidate as `Hit`, else the best that may be revised as `Draft`, else `Miss`
@@ -145,7 +164,7 @@ def decide(
     """
     if not _semantic(policy, directives):
         return Miss(Reason.EXACT_ONLY.value)
-    judge = _Judge(policy, directives, asked, bars(policy, directives), now, verifier, serving)
+    judge = _Judge(policy, directives, asked, bars(policy, directives), now, verifier, serving, asker)
     judged: list[_Judged] = []
     ordered = _in_order(candidates)
     for i, candidate in enumerate(ordered):
@@ -207,25 +226,31 @@ class _Judge:
     now: float
     verifier: Verifier | None
     serving: Serving
+    asker: Asker
 
     def of(self, candidate: Candidate, alone: bool, has_draft: bool) -> _Judged:
-        bar = self.limits.for_entry(candidate.entry)
+        entry = candidate.entry
+        is_vouched = vouched(self.policy, self.directives, entry, self.now)
+        bar = self.limits.for_entry(entry, is_vouched)
         dead = _dead(self.policy, self.directives, candidate, self.now)
+        dead = dead or withheld(entry, self.asker.asked, self.asker.who)
         if dead is not None:
             return _Judged(candidate, bar, dead)
+        # What a human raised the bar for is not lowered again for standing alone.
+        alone = alone and entry.review.least is None
         lowest = min(bar, self.limits.draft, self.limits.alone if alone else bar)
         if not _reaches(candidate.similarity, lowest):
             return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
         if has_draft and not alone and not _reaches(candidate.similarity, bar):
             # Neither to be served nor, behind a nearer one, to be revised: not worth reading.
             return _Judged(candidate, bar, Reason.BELOW_THRESHOLD)
-        found = compare(features(self.asked), features(candidate.entry.prompt), self.policy.gate)
+        found = compare(features(self.asked), features(entry.prompt), self.policy.gate)
         bar, least = self._bar(candidate, raised_bar(bar, found, self.policy.gate), found.raised, alone)
         if not _reaches(candidate.similarity, bar):
             return _Judged(candidate, bar, Reason.BELOW_THRESHOLD, found.vetoes)
         if found.vetoes:
             return _Judged(candidate, bar, Reason.GATE, found.vetoes)
-        reason, score = self._verified(candidate, least)
+        reason, score = self._verified(candidate, least, is_vouched)
         return _Judged(candidate, bar, reason, (), score)
 
     def _bar(
@@ -239,7 +264,9 @@ class _Judge:
             return self.limits.alone, max(least, self.policy.alone.min_score)
         return bar, least
 
-    def _verified(self, candidate: Candidate, least: float) -> tuple[Reason | None, float | None]:
+    def _verified(
+        self, candidate: Candidate, least: float, is_vouched: bool
+    ) -> tuple[Reason | None, float | None]:
         """Ask the verifier, then the evidence: the obstacle, if any, and the score."""
         score: float | None = None
         if self.policy.verifier:
@@ -248,7 +275,7 @@ class _Judge:
             score = self.verifier.score(self.asked, candidate.entry.prompt, candidate.similarity)
             if score is None or not score >= least:
                 return Reason.VERIFIER, score
-        return (None if self.serving.allows(score) else Reason.RISK), score
+        return (None if self.serving.allows(score, is_vouched) else Reason.RISK), score
 
 
 def _reaches(similarity: float, bar: float) -> bool:
@@ -260,12 +287,16 @@ def _dead(policy: CachePolicy, directives: Directives, candidate: Candidate, now
     entry = candidate.entry
     if entry.status is ReviewStatus.REJECTED:
         return Reason.REJECTED
-    foreign = entry.tenant != policy.tenant and policy.scope is not Scope.PUBLIC
-    if foreign or entry.embedding is None or isnan(candidate.similarity):
+    if is_foreign(policy, entry) or entry.embedding is None or isnan(candidate.similarity):
         return Reason.UNMATCHABLE
     if not entry.is_fresh(now) or is_too_old(policy, directives, entry, now):
         return Reason.STALE
     return None
+
+
+def is_foreign(policy: CachePolicy, entry: Entry) -> bool:
+    """True when the entry is another tenant's and nobody made it public, or this tenant takes no part in what is."""
+    return entry.tenant != policy.tenant and not (policy.commons and entry.tenant == PUBLIC)
 
 
 def is_too_old(policy: CachePolicy, directives: Directives, entry: Entry, now: float) -> bool:

@@ -55,6 +55,10 @@ class Reason(StrEnum):
     """Near enough, but past its lifetime or older than allowed."""
     REJECTED = "rejected"
     """Near enough, but a human rejected it."""
+    BARRED = "barred"
+    """Near enough, but a caller or a human said that it does not answer this question."""
+    NARROWED = "narrowed"
+    """Near enough, but a human left it to the one who asked first."""
     UNMATCHABLE = "unmatchable"
     """Near enough, but the entry may only be found by its exact key, has no usable score, or is another tenant's."""
 

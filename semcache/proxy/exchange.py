@@ -68,7 +68,9 @@ class Exchange:
         self._overhead = self._end.clock.monotonic() - self._started
         if isinstance(answer, Served):
             head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id)
-            await self._replay(answer.entry.completion, answer.entry.id, head)
+            # An edited answer keeps its name: what was laid out for an earlier version is not it.
+            name = f"{answer.entry.id}.{answer.entry.version}"
+            await self._replay(answer.entry.completion, name, head)
             return
         try:
             async with until_disconnect(self._receive):
@@ -243,4 +245,5 @@ class Exchange:
             faults=tuple(trace.faults),
             key_name=asked.caller.key_name,
             labels=asked.directives.labels,
+            draft=trace.draft,
         )

@@ -26,8 +26,8 @@ class Told:
 def told(trace: Trace) -> Told:
     """Name outcome and reason of a traced request.
 
-    A draft is answered by the upstream, so its outcome is a miss whose reason says `draft`; a
-    hit that shadow mode kept back is a miss whose reason says `shadow`.
+    A draft that nothing came of is answered as a miss whose reason says `draft`; a hit that
+    shadow mode kept back is a miss whose reason says `shadow`.
     """
     match trace.decision:
         case Hit(exact=exact) if trace.served:
@@ -35,7 +35,8 @@ def told(trace: Trace) -> Told:
         case Hit(exact=exact):
             return Told(Outcome.MISS, "shadow-exact" if exact else "shadow-semantic")
         case Draft(reasons=reasons):
-            return Told(Outcome.MISS, _joined("draft", reasons))
+            outcome = Outcome.DRAFT if trace.is_drafted else Outcome.MISS
+            return Told(outcome, _joined("draft", reasons))
         case Miss(reason=reason, vetoes=vetoes):
             return Told(Outcome.MISS, _joined(reason, vetoes))
         case Bypass(reason=reason):
@@ -61,7 +62,7 @@ def hit_headers(entry: Entry, trace: Trace, now: float, request_id: str) -> list
         _PRIVATE,
         (b"x-request-id", request_id.encode()),
     ]
-    if entry.status.is_verified:
+    if trace.vouched:
         pairs.append((b"semcache-verified", b"?1"))
     return pairs
 

@@ -20,11 +20,11 @@ from semcache.core import (
     Miss,
     Mode,
     ReviewStatus,
-    Scope,
     TenantId,
 )
 from semcache.decide.decision import Candidate, bars, decide
 from semcache.decide.reasons import Reason
+from semcache.review_rules import PUBLIC
 from tests.decide.build import ASKED, NOW, candidate, entry, policy
 
 
@@ -137,10 +137,11 @@ def test_a_score_that_is_no_number_never_serves() -> None:
     assert served(run(nan, candidate(0.99, "ok"), **everything)) == "ok"
 
 
-def test_public_scope_crosses_tenants() -> None:
-    foreign = candidate(0.99, tenant=TenantId("other"))
-    assert isinstance(run(foreign, scope=Scope.PUBLIC), Hit)
-    assert isinstance(run(foreign, scope=Scope.USER), Miss)
+def test_only_what_was_made_public_crosses_tenants_and_only_to_those_who_take_part() -> None:
+    foreign, public = (candidate(0.99, tenant=TenantId(name)) for name in ("other", PUBLIC))
+    assert isinstance(run(public, commons=True), Hit)
+    assert isinstance(run(public), Miss)
+    assert isinstance(run(foreign, commons=True), Miss)
 
 
 @pytest.mark.parametrize(
