@@ -59,6 +59,7 @@ from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
 from semcache.remembering import Memory, note
+from semcache.review_rules import AUTHOR
 from semcache.standings import Allowance
 from semcache.store.near import NearCache
 
@@ -195,7 +196,7 @@ class Pipeline:
     def _servable(self, step: Step, entry: Entry, now: float) -> bool:
         """A stored answer that could not be put together from its stream repeats as a stream only."""
         whole = entry.completion.chunks is None or step.asked.request.stream
-        asker = step.asker if entry.review.only else ""
+        asker = step.asker if entry.review.only or AUTHOR in entry.barred else ""
         return whole and is_servable(step.policy, step.asked.directives, entry, now, asker)
 
     async def _by_meaning(self, step: Step) -> Decision:

@@ -12,6 +12,9 @@ WHOLE = "*"
 """Stands in a list of barred questions for all of them: the answer is wrong for its own question."""
 
 
+AUTHOR = "@"
+"""Stands there for everybody but the entry's own author: answers to this question are personal, those to come too."""
+
 PUBLIC = "~public"
 """The tenant of answers that an operator made public; no policy file can name it."""
 
@@ -37,7 +40,7 @@ class Review:
     `by` and `at` (Unix seconds) are who said so and when; `judge:<model>` where no human did. The flag of a
     verified entry holds `until` (None: as long as the entry), and only under the policy `edition` that it was
     given under ("" binds it to none). `least` is a similarity on the reference scale that this entry asks for
-    on top of the policy's; `only` the digest of the one asker (`Entry.author`) who may still get it.
+    on top of the policy's; `only` the digest of the one asker (`Entry.author`) who may still get it (see `AUTHOR`).
     """
 
     by: str = ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from semcache.core import CachePolicy, Directives, Entry
 from semcache.decide.reasons import Reason
-from semcache.review_rules import PUBLIC, WHOLE
+from semcache.review_rules import AUTHOR, PUBLIC, WHOLE
 
 _VERSION = "@"
 """Parts a tag into a document and its version: `handbook@v3`."""
@@ -49,9 +49,10 @@ def withheld(entry: Entry, asked: str, asker: str) -> Reason | None:
     """
     if WHOLE in entry.barred or (asked and asked in entry.barred):
         return Reason.BARRED
-    if entry.review.only and entry.review.only != asker:
-        return Reason.NARROWED
-    return None
+    only = entry.author if AUTHOR in entry.barred else entry.review.only
+    personal = AUTHOR in entry.barred or bool(entry.review.only)
+    # An author that is not known is nobody's name: such an answer is for none.
+    return Reason.NARROWED if personal and (not only or only != asker) else None
 
 
 def _versions(tags: Iterable[str]) -> dict[str, frozenset[str]]:

@@ -10,8 +10,9 @@ import pytest
 from semcache.core import Directives, Draft, Entry, Hit, Miss, Review, ReviewStatus, UntilProven
 from semcache.decide.decision import Asker, Candidate, Serving, decide
 from semcache.decide.freshness import is_servable
+from semcache.decide.reasons import Reason
 from semcache.decide.vouching import changed_documents, vouched, withheld
-from semcache.review_rules import WHOLE
+from semcache.review_rules import AUTHOR, WHOLE
 from tests.decide.build import ASKED, NOW, entry, policy
 
 EDITION = "f00d"
@@ -99,6 +100,21 @@ def test_a_narrowed_answer_goes_to_its_author_alone() -> None:
     assert is_servable(policy(), Directives(), found, NOW, "ann")
     assert not is_servable(policy(), Directives(), found, NOW, "bob")
     assert withheld(found, "", "") is not None
+
+
+def test_answers_to_a_personal_question_go_to_their_authors_those_to_come_too() -> None:
+    anns, bobs = (entry(author=who, barred=frozenset((AUTHOR,))) for who in ("ann", "bob"))
+    assert [withheld(anns, "q", who) for who in ("ann", "bob", "")] == [
+        None,
+        Reason.NARROWED,
+        Reason.NARROWED,
+    ]
+    assert [withheld(bobs, "q", who) for who in ("ann", "bob", "")] == [
+        Reason.NARROWED,
+        None,
+        Reason.NARROWED,
+    ]
+    assert withheld(entry(barred=frozenset((AUTHOR,))), "q", "") is Reason.NARROWED
 
 
 def test_a_raised_threshold_binds_this_entry_verified_or_not() -> None:
