@@ -65,7 +65,9 @@ def test_byte_order_marks_blank_lines_and_missing_ends_are_let_be(
 
 
 @pytest.mark.parametrize(
-    ("read", "missing"), [(read, name) for read, row in GOOD.items() for name in row], ids=str
+    ("read", "missing"),
+    [(read, name) for read, row in GOOD.items() for name in row],
+    ids=lambda given: getattr(given, "__name__", given),
 )
 def test_a_missing_key_is_told_with_its_line(
     tmp_path: Path, read: Callable[[Path], Any], missing: str
