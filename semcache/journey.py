@@ -59,6 +59,8 @@ class Backend:
     authorization: str | None = None
     stream_usage: bool = False
     prefixes: Prefixes | None = None
+    predicts: bool = False
+    """It takes predicted outputs (`prediction` in the body)."""
 
     def credential(self, caller: Caller) -> str | None:
         """Give the authorization to send: the caller's own key, else the managed one.

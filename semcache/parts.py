@@ -251,6 +251,7 @@ def _backend(name: str, upstream: UpstreamSettings) -> Backend:
         identity=name,
         authorization=f"Bearer {resolve_secret(upstream.api_key)}" if upstream.api_key else None,
         stream_usage=upstream.stream_usage,
+        predicts=upstream.predicted_outputs,
     )
 
 

@@ -36,6 +36,7 @@ class UpstreamSettings(Strict):
     first_byte_timeout: Seconds = 600.0
     idle_timeout: Seconds = 120.0
     stream_usage: bool = False
+    predicted_outputs: bool = False
     max_connections: Annotated[int, Field(gt=0)] = 1000
 
     @field_validator("base_url")

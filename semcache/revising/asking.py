@@ -1,0 +1,91 @@
+"""Asking a model for a short whole text, with a deadline: the answer, or why there is none.
+
+Every fault of the upstream becomes a word; none is raised. Knows nothing of what is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from semcache.answer.assemble import JsonAssembler
+from semcache.answer.canonical import Incomplete
+from semcache.answer.decode import close, content_coding, decoded
+from semcache.core import Completion, Usage
+from semcache.errors import SemcacheError
+from semcache.journey import Backend
+from semcache.ports import UpstreamCall, UpstreamReply
+
+LONGEST = 1 << 20
+"""Bytes of an answer that are read."""
+_REFUSED = (400, 422)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No answer.
+
+    `reason` is a closed word: `late`, `upstream` (unreachable, an error, no valid reply), `refused` (400 or 422),
+    `incomplete` (cut, refused by the model, or no text). `param` names the field that was refused, where the
+    upstream says so; `usage` is what was billed all the same, where that is known.
+    """
+
+    reason: str
+    param: str = ""
+    usage: Usage | None = None
+
+
+async def ask(backend: Backend, call: UpstreamCall, deadline: float) -> Completion | Failed:
+    """Send a call and read its whole answer within `deadline` seconds."""
+    try:
+        async with asyncio.timeout(deadline):
+            reply = await backend.generator.open(call)
+            try:
+                return await _read(reply)
+            finally:
+                await reply.aclose()
+    except TimeoutError:
+        return Failed("late")
+    except SemcacheError:
+        return Failed("upstream")
+
+
+async def _read(reply: UpstreamReply) -> Completion | Failed:
+    if reply.status in _REFUSED:
+        return Failed("refused", _param(await _whole(reply)))
+    if reply.status != 200:
+        return Failed("upstream")
+    assembler = JsonAssembler(LONGEST)
+    assembler.feed(await _whole(reply))
+    found = assembler.finish()
+    return Failed("incomplete", usage=found.usage) if isinstance(found, Incomplete) else found
+
+
+async def _whole(reply: UpstreamReply) -> bytes:
+    """Read a body; of one that is too long no more than shows that it is."""
+    parts: list[bytes] = []
+    size = 0
+    body = decoded(reply, content_coding(reply.headers), max_bytes=LONGEST)
+    try:
+        async for chunk in body:
+            parts.append(chunk)
+            size += len(chunk)
+            if size > LONGEST:
+                break
+    finally:
+        await close(body)
+    return b"".join(parts)
+
+
+def _param(body: bytes) -> str:
+    """Give the name of the field that an error in the protocol's shape complains of; never its message."""
+    try:
+        document: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    error = document.get("error") if isinstance(document, dict) else None
+    param = error.get("param") if isinstance(error, dict) else None
+    return param.partition(".")[0] if isinstance(param, str) else ""

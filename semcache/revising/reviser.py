@@ -1,0 +1,134 @@
+"""Who revises, and the call that asks them: a backend, a model, and what that model does not take.
+
+A caller's own key goes to the caller's own backend and nowhere else; another upstream is asked under the configured
+key alone. Knows nothing of edits: messages and schema are handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from semcache.core import Completion, JsonObject
+from semcache.journey import Backend, Step, call_of
+from semcache.ports import Clock, UpstreamCall
+from semcache.revising.asking import Failed, ask
+from semcache.revising.memory import Refusals
+
+_PATH = "/v1/chat/completions"
+_JSON = (b"content-type", b"application/json")
+_OF_THE_CALL = frozenset(
+    (b"content-type", b"content-length", b"content-encoding", b"accept", b"idempotency-key")
+)
+"""Headers of a request that belong to its own body: a revision is another call."""
+_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_DROPPABLE = ("response_format", "temperature", _LIMIT)
+"""What a model may refuse and a revision can do without (a limit: under its newer name)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reviser:
+    """A model that revises; `is_own`: behind the request's own backend."""
+
+    backend: Backend
+    model: str
+    is_own: bool
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self.backend.generator.name
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a reviser: `messages`, the form of the reply (None: text), and its most tokens."""
+
+    messages: tuple[JsonObject, ...]
+    response_format: JsonObject | None
+    max_tokens: int
+
+
+def reviser_of(step: Step, backends: Mapping[str, Backend]) -> Reviser | None:
+    """Give who revises for a request, as its policy says; None when that upstream is not configured."""
+    upstream, _, model = step.policy.drafts.reviser.partition("/")
+    own = step.backend
+    if upstream in ("", own.generator.name):
+        return Reviser(own, model or step.asked.request.model, is_own=True)
+    backend = backends.get(upstream)
+    return None if backend is None else Reviser(backend, model or step.asked.request.model, is_own=False)
+
+
+async def ask_reviser(
+    step: Step, reviser: Reviser, wanted: Wanted, refusals: Refusals, clock: Clock, deadline: float
+) -> Completion | Failed:
+    """Ask, and once more without the field that was refused; what a model refuses is remembered.
+
+    Args:
+        step: the request whose draft is revised.
+        reviser: who is asked.
+        wanted: for what.
+        refusals: what models are known not to take.
+        clock: time.
+        deadline: seconds for both calls together.
+    """
+    until = clock.monotonic() + deadline
+    if _refused("*", reviser, refusals, clock):
+        return Failed("refused")
+    found = await _ask(step, reviser, wanted, refusals, clock, deadline)
+    if not isinstance(found, Failed) or found.reason != "refused":
+        return found
+    sent = _body(step, reviser, wanted, refusals, clock)
+    word = found.param if found.param in _DROPPABLE else "response_format"
+    if word not in sent:
+        # Nothing is left that could be spared.
+        refusals.note(reviser.name, reviser.model, "*", clock.monotonic())
+        return found
+    refusals.note(reviser.name, reviser.model, word, clock.monotonic())
+    return await _ask(step, reviser, wanted, refusals, clock, until - clock.monotonic())
+
+
+async def _ask(
+    step: Step, reviser: Reviser, wanted: Wanted, refusals: Refusals, clock: Clock, deadline: float
+) -> Completion | Failed:
+    if deadline <= 0:
+        return Failed("late")
+    call = _call(step, reviser, _body(step, reviser, wanted, refusals, clock))
+    return await ask(reviser.backend, call, deadline)
+
+
+def _body(step: Step, reviser: Reviser, wanted: Wanted, refusals: Refusals, clock: Clock) -> dict[str, Any]:
+    def refused(word: str) -> bool:
+        return _refused(word, reviser, refusals, clock)
+
+    newer = refused(_LIMIT) or (reviser.is_own and _NEW_LIMIT in step.asked.request.body)
+    body: dict[str, Any] = {
+        "model": reviser.model,
+        "messages": list(wanted.messages),
+        (_NEW_LIMIT if newer else _LIMIT): wanted.max_tokens,
+    }
+    if not refused("temperature"):
+        body["temperature"] = 0
+    if wanted.response_format is not None and not refused("response_format"):
+        body["response_format"] = wanted.response_format
+    return body
+
+
+def _refused(word: str, reviser: Reviser, refusals: Refusals, clock: Clock) -> bool:
+    return refusals.holds(reviser.name, reviser.model, word, clock.monotonic())
+
+
+def _call(step: Step, reviser: Reviser, body: dict[str, Any]) -> UpstreamCall:
+    """Give the call as `journey.call_of` would: the engine is told whose prompt this is."""
+    asked = step.asked
+    headers: tuple[tuple[bytes, bytes], ...] = (_JSON,)
+    caller = replace(asked.caller, authorization=None)
+    if reviser.is_own:
+        own = (pair for pair in asked.headers if pair[0].lower() not in _OF_THE_CALL)
+        headers, caller = (*own, _JSON), asked.caller
+    request = replace(
+        asked.request, body=body, path=_PATH, model=reviser.model, stream=False, include_usage=False, keys={}
+    )
+    revision = replace(asked, request=request, caller=caller, headers=headers)
+    return call_of(revision, reviser.backend, step.policy, step.snapshot)

@@ -1,0 +1,171 @@
+"""A request near a stored answer: the answer becomes a draft, or the plain call is made.
+
+    may it be drafted from? -> does the domain's band allow it? -> is it worth it?
+        lossless, prediction: the request itself with the stored text as its predicted answer, streamed as any
+        revise: a model says what is to be changed, it is changed here, and checked
+    whatever fails, or is late: the plain call, and that is the request's answer
+
+Everything happens inside the call that a flight makes, so that sharing, storing and streaming are those of any
+miss, and a draft's fault costs a request no more than the time of its deadline. Knows no HTTP and no cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+from semcache.core import Completion, Draft, DraftRecord, Usage
+from semcache.journey import Backend, Keep, Step
+from semcache.ports import Clock, UpstreamReply
+from semcache.review_rules import DraftWay
+from semcache.revising.accounts import (
+    difference,
+    plain_usage,
+    prediction_tokens,
+    seconds_saved,
+    with_usage,
+)
+from semcache.revising.band import Bands
+from semcache.revising.memory import Refusals
+from semcache.revising.predicting import open_plain, open_predicted, refuses_predictions
+from semcache.revising.replies import Marked
+from semcache.revising.source import text_of
+from semcache.revising.told import Told
+from semcache.revising.ways import Declined, is_engine, way_of
+
+Price = Callable[[str, Usage | None], int | None]
+"""Gives the micro-USD of tokens of a model; None: not known."""
+
+
+class Revising:
+    """One worker's drafts.
+
+    Args:
+        backends: upstreams by name, of which a policy may name one as reviser.
+        bands: what drafts came to so far.
+        price: of tokens.
+        clock: time.
+        told: hears of every draft.
+    """
+
+    def __init__(
+        self,
+        backends: Mapping[str, Backend],
+        bands: Bands,
+        price: Price,
+        *,
+        clock: Clock,
+        told: Told,
+    ) -> None:
+        self._backends = backends
+        self._bands = bands
+        self._price = price
+        self._clock = clock
+        self._told = told
+        self._refusals = Refusals()
+
+    def opening(self, step: Step, draft: Draft) -> Callable[[], Awaitable[UpstreamReply]]:
+        """Give what makes the call for a request: from the draft if that may be and pays, else plainly.
+
+        It raises what the plain call raises; `step.trace.draft` then says what became of the draft.
+        """
+
+        async def opened() -> UpstreamReply:
+            return await self._open(step, draft)
+
+        return opened
+
+    def keeping(self, step: Step, draft: Draft, keep: Keep) -> Keep:
+        """Give what does with a whole answer what `keep` does, once the draft's record is complete."""
+        begun = self._clock.monotonic()
+
+        async def kept(completion: Completion) -> bool:
+            record = step.trace.draft
+            if record is not None and step.trace.is_drafted:
+                if record.way == DraftWay.REVISE:
+                    completion = with_usage(completion, Usage(record.input, record.output))
+                else:
+                    await self._complete(step, draft, record, completion, begun)
+            return await keep(completion)
+
+        return kept
+
+    async def _open(self, step: Step, draft: Draft) -> UpstreamReply:
+        text = text_of(draft.entry.completion, step.policy.drafts.max_bytes)
+        way = await self._way(step, draft, text)
+        if isinstance(way, Declined) or text is None:
+            reason = way.reason if isinstance(way, Declined) else "unusable"
+            self._end(step, DraftRecord(step.policy.drafts.way.value, f"declined-{reason}", draft.entry.id))
+            return await open_plain(step)
+        return await self._predicted(step, draft, text, way)
+
+    async def _way(self, step: Step, draft: Draft, text: str | None) -> DraftWay | Declined:
+        refused = refuses_predictions(step, self._refusals, self._clock)
+        way = way_of(step, draft, refused=refused)
+        if isinstance(way, Declined):
+            return way
+        if text is None:
+            return Declined("unusable")
+        policy = step.policy
+        if not await self._bands.is_open(policy.tenant, policy.domain, policy.drafts, way):
+            return Declined("closed")
+        return way
+
+    # -- as a prediction ----------------------------------------------------------------
+
+    async def _predicted(self, step: Step, draft: Draft, text: str, way: DraftWay) -> UpstreamReply:
+        old = draft.entry.completion.usage
+        record = DraftRecord(
+            way.value,
+            "verified" if way is DraftWay.LOSSLESS else "predicted",
+            draft.entry.id,
+            original=old.completion_tokens if old is not None else 0,
+        )
+        reply, taken = await open_predicted(step, text, self._refusals, self._clock)
+        if not taken:
+            self._end(step, replace(record, result="failed-refused"))
+            return reply
+        if reply.status != 200:
+            # The backend's trouble, and the client's to hear of; nothing was drafted.
+            return reply
+        step.trace.draft = record
+        return Marked(reply, record)
+
+    async def _complete(
+        self, step: Step, draft: Draft, record: DraftRecord, completion: Completion, begun: float
+    ) -> None:
+        """Write down what a predicted answer used."""
+        accepted, rejected = prediction_tokens(completion.body)
+        record = replace(
+            record,
+            accepted=accepted,
+            rejected=rejected,
+            seconds=seconds_saved(draft.entry, self._clock.monotonic() - begun),
+        )
+        used = completion.usage
+        if used is not None:
+            record = replace(record, input=used.prompt_tokens, output=used.completion_tokens)
+            if not is_engine(step.backend):
+                model = step.asked.request.model
+                spent = await self._priced(model, used)
+                plain = await self._priced(model, plain_usage(used, rejected))
+                record = replace(record, saved=difference(plain, spent))
+        self._end(step, record)
+
+    # -- ending -------------------------------------------------------------------------
+
+    def _end(self, step: Step, record: DraftRecord) -> None:
+        """Write down what became of a draft."""
+        step.trace.draft = record
+        policy = step.policy
+        self._told.drafted(policy.tenant, policy.domain, record)
+        if not record.result.startswith("declined"):
+            failed = record.result.startswith("failed") or record.rejected > record.accepted
+            self._bands.add(
+                policy.tenant, policy.domain, DraftWay(record.way), failed=failed, saved=record.saved
+            )
+
+    async def _priced(self, model: str, usage: Usage | None) -> int | None:
+        """Look a price up in a thread: the first look loads a large table."""
+        return await asyncio.to_thread(self._price, model, usage)

@@ -1,0 +1,61 @@
+"""A revised answer in the shape that the client asked for. Pure.
+
+Its frame is that of the answer it was made from; id, time and usage are its own. What was said beside the text
+(reasoning, fingerprints of the serving system) belongs to the old answer and is left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from semcache.answer.render import json_parts, sse_parts
+from semcache.core import ChatRequest, Completion, Usage
+
+
+def revised(old: Completion, text: str, used: Usage | None) -> Completion:
+    """Give the answer that says `text`.
+
+    Args:
+        old: the answer it was made from; a plain one (see `source.text_of`).
+        text: what it says now.
+        used: tokens that revising took.
+    """
+    document = orjson.loads(old.body)
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if "refusal" in document["choices"][0]["message"]:
+        message["refusal"] = None
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    body: dict[str, Any] = {"object": "chat.completion", "model": document.get("model"), "choices": [choice]}
+    if used is not None:
+        body["usage"] = _usage(used)
+    return Completion(orjson.dumps(body), used)
+
+
+def written(
+    answer: Completion, request: ChatRequest, id: str, now: float, *, with_usage: bool
+) -> Iterator[bytes]:
+    """Give the parts of a reply's body.
+
+    Args:
+        answer: what it says.
+        request: asks for a stream or not.
+        id: a fresh one.
+        now: Unix seconds.
+        with_usage: a stream ends with its usage.
+    """
+    name, created = id.encode(), b"%d" % int(now)
+    if request.stream:
+        return sse_parts(answer, include_usage=with_usage, usage="original").events(name, created)
+    return iter((json_parts(answer, "original").whole(name, created),))
+
+
+def _usage(used: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "total_tokens": used.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+    }
