@@ -6,15 +6,16 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 
+from semcache.asking.pace import Pace
+from semcache.asking.purse import Purse
 from semcache.auditing.auditor import Auditing, AuditLimits, Spawn
 from semcache.auditing.books import Books
-from semcache.auditing.pace import Pace
-from semcache.auditing.purse import Purse
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Similar
 from semcache.core import CachePolicy, Embedding
 from semcache.cost.prices import micro_usd
 from semcache.errors import EncoderError
+from semcache.evidence_port import Spending
 from semcache.journey import Backend
 from semcache.ports import Clock, Encoder
 from semcache.store.evidence_hits import EvidenceShelves
@@ -46,7 +47,7 @@ def auditing_of(
         told: the metrics.
         limits: bounds.
     """
-    purse = Purse(shelves.budget, micro_usd)
+    purse = Purse(shelves.budget, micro_usd, audit_caps)
     bench = Bench(
         similar=similar_by(encoder, Pace(rate=1.0, burst=4.0), clock) if encoder is not None else None,
         backends=backends,
@@ -66,6 +67,11 @@ def auditing_of(
         told=told,
         limits=limits or AuditLimits(),
     )
+
+
+def audit_caps(policy: CachePolicy) -> Spending:
+    """Give the most that a day's audits may cost."""
+    return Spending(policy.audit.max_money, policy.audit.max_calls)
 
 
 def similar_by(encoder: Encoder, pace: Pace, clock: Clock) -> Similar:

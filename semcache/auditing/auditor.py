@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from semcache.auditing.asking import Failed, ask_again, text_of
+from semcache.asking.calls import Failed, ask_again, text_of
+from semcache.asking.pace import Pace
+from semcache.asking.pause import Pause
+from semcache.asking.purse import Purse
 from semcache.auditing.books import Books
 from semcache.auditing.hits import bin_of_hit
-from semcache.auditing.pace import Pace
-from semcache.auditing.pause import Pause
-from semcache.auditing.purse import Purse
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Verdict
 from semcache.core import CachePolicy, Completion, Hit, TenantId
@@ -303,4 +303,3 @@ class Auditing:
         labels = sum(cell.n for cell in drawn)
         if labels > 0:
             self._told.estimated(tenant, domain, sum(cell.wrong for cell in drawn) / labels)
-

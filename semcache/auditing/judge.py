@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from semcache.auditing.asking import Failed, ask, text_of
+from semcache.asking.calls import Failed, ask, text_of
 from semcache.core import Completion
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from semcache.asking.purse import Purse
 from semcache.auditing.judge import Judge
-from semcache.auditing.purse import Purse
 from semcache.core import CachePolicy, Usage
 from semcache.decide.answers.comparison import Comparison, compare
 from semcache.evidence_port import Finding

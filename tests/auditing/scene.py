@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from semcache.asking.purse import Purse
 from semcache.auditing.auditor import Auditing, AuditLimits
 from semcache.auditing.books import Books
-from semcache.auditing.purse import Purse
 from semcache.auditing.verdicts import Bench
+from semcache.auditing_parts import audit_caps
 from semcache.core import (
     AuditPolicy,
     CachePolicy,
@@ -136,7 +137,7 @@ class Scene:
         self.flips = [0.5]
         self.most_at_once = 0
         books = Books(self.evidence, self.hits)
-        purse = Purse(self.budget, self._price)
+        purse = Purse(self.budget, self._price, audit_caps)
         backends = {"up": self.backend, "judge": Backend(self.judge, "judge", "Bearer for-the-judge")}
         self.auditing = Auditing(
             self.evidence,

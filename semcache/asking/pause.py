@@ -1,4 +1,4 @@
-"""After several failures of a backend in a row its audits rest for a while: it has other troubles. Pure."""
+"""A backend that failed several times in a row is asked nothing beside requests for a while: it has other troubles. Pure."""
 
 from __future__ import annotations
 

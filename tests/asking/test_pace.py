@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.auditing.pace import Pace
+from semcache.asking.pace import Pace
 
 
 def test_a_burst_then_the_rate() -> None:

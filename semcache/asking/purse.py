@@ -1,7 +1,7 @@
-"""What audits may spend: taken from the tenant's day before a call, corrected after it.
+"""What calls beside requests may spend: taken from the tenant's day before a call, corrected after it.
 
-All replicas share the allowance. Where the evidence is away nothing is spent. A model without a price is
-bounded by the number of calls alone.
+All replicas share the allowance. Where the store is away nothing is spent. A model without a price is
+bounded by the number of calls alone. Knows neither what is asked nor where the allowance is kept.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from semcache.evidence_port import AuditBudget, Spending
 
 Price = Callable[[str, Usage | None], int | None]
 """Gives the micro-USD of tokens of a model; None: not known."""
+
+Caps = Callable[[CachePolicy], Spending]
+"""Gives the most that a day may cost under a policy."""
 
 _UNKNOWN = Usage(1000, 500)
 """Tokens that a call is taken to cost where the stored answer does not say."""
@@ -38,10 +41,12 @@ class Purse:
     Args:
         budget: the allowance that replicas share.
         price: of tokens.
+        caps: how much it is.
     """
 
     budget: AuditBudget
     price: Price
+    caps: Caps
 
     async def take(self, policy: CachePolicy, model: str, expected: Usage | None, at: float) -> Taken | str:
         """Set money aside for a call; or say why not: `cap`, or `store` when nobody can tell.
@@ -53,9 +58,8 @@ class Purse:
             at: Unix seconds.
         """
         money = await self._priced(model, expected or _UNKNOWN) or 0
-        most = Spending(policy.audit.max_money, policy.audit.max_calls)
         try:
-            allowed = await self.budget.reserve(policy.tenant, at, Spending(money, 1), most)
+            allowed = await self.budget.reserve(policy.tenant, at, Spending(money, 1), self.caps(policy))
         except StoreError:
             return "store"
         return Taken(policy.tenant, model, at, money) if allowed else "cap"

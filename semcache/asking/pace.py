@@ -1,4 +1,4 @@
-"""How many hits a worker checks in a second, so that checking never competes with serving. Pure.
+"""How much a worker does beside serving in a second, so that the one never competes with the other. Pure.
 
 Comparing two answers embeds both: on the thread that embeds questions, and for longer than a question takes. Which
 of the hits that are due find room does not depend on what they will tell, so those that do stay a fair sample.
