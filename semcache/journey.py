@@ -127,6 +127,8 @@ class Step:
     namespace: Namespace
     key: ExactKey
     trace: Trace
+    places: Mapping[str, Namespace] = field(default_factory=dict)
+    """Where it may meet others by meaning, by the kind of reading that leads there."""
     meeting: Meeting | None = None
     epochs: Epochs | None = None
     embedding: Embedding | None = None

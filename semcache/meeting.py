@@ -8,7 +8,7 @@ namespace and meets only what was said after the very same words. Knows no decis
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace, Scope, TenantId
@@ -43,11 +43,9 @@ class Meeting:
         return RETOLD.resolved if self.is_bound else policy.floor
 
 
-def namespaces(request: ChatRequest, partition: Partition, policy: CachePolicy) -> tuple[Namespace, ...]:
-    """Give every namespace in which a request may turn out to meet others."""
-    return tuple(
-        dict.fromkeys(resolved_namespace(request, partition, kind) for kind in _kinds(request, policy))
-    )
+def places(request: ChatRequest, partition: Partition, policy: CachePolicy) -> dict[str, Namespace]:
+    """Give every namespace in which a request may turn out to meet others, by the kind of reading that leads there."""
+    return {kind: resolved_namespace(request, partition, kind) for kind in _kinds(request, policy)}
 
 
 def commons(request: ChatRequest, partition: Partition, policy: CachePolicy) -> Namespace | None:
@@ -61,12 +59,18 @@ def commons(request: ChatRequest, partition: Partition, policy: CachePolicy) -> 
     return resolved_namespace(request, everybody, "standalone")
 
 
-async def meet(request: ChatRequest, partition: Partition, policy: CachePolicy, encoder: Encoder) -> Meeting:
-    """Read a request and give its place; where the encoder would have to say and cannot, a question is bound."""
-    reading = _read(request, policy)
+async def meet(request: ChatRequest, known: Mapping[str, Namespace], encoder: Encoder) -> Meeting:
+    """Read a request and give its place; where the encoder would have to say and cannot, a question is bound.
+
+    Args:
+        request: the request.
+        known: its `places`.
+        encoder: tells how near the question is to what was said before.
+    """
+    reading = _read(request, known)
     if reading.otherwise is not None:
         reading = settle(reading, await _cosine(encoder, reading.text, reading.background))
-    return Meeting(reading, resolved_namespace(request, partition, reading.kind))
+    return Meeting(reading, known[reading.kind])
 
 
 async def agreeing(
@@ -113,11 +117,10 @@ def _has_history(request: ChatRequest) -> bool:
     return any(not isinstance(turn, dict) or turn.get("role") not in _INSTRUCTIONS for turn in before)
 
 
-def _read(request: ChatRequest, policy: CachePolicy) -> Reading:
-    asked = request.prompt or ""
-    kinds = _kinds(request, policy)
-    if request.prompt is None or len(kinds) == 1:
-        return Reading("standalone" if kinds == ("standalone",) else "opaque", asked, b"")
+def _read(request: ChatRequest, kinds: Iterable[str]) -> Reading:
+    asked, possible = request.prompt or "", tuple(kinds)
+    if request.prompt is None or len(possible) == 1:
+        return Reading("standalone" if possible == ("standalone",) else "opaque", asked, b"")
     reading = read(request.body["messages"], request.system)
     return reading if reading.kind in RESOLVED else Reading("opaque", asked, b"")
 

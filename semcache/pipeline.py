@@ -54,7 +54,7 @@ from semcache.journey import (
     to_serve,
 )
 from semcache.judging import near_enough
-from semcache.meeting import Meeting, agreeing, commons, meet, namespaces
+from semcache.meeting import Meeting, agreeing, commons, meet, places
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
@@ -207,13 +207,10 @@ class Pipeline:
             return Miss(closed)
         if self.encoder is None:
             return Miss("no-encoder")
-        places = [
-            *namespaces(request, step.partition, step.policy),
-            *([step.commons] if step.commons else []),
-        ]
-        if not any(self.index.count(place) for place in places):
+        known = _places(step)
+        if not any(self.index.count(place) for place in (*known.values(), step.commons) if place):
             return Miss("empty-namespace")
-        meeting = step.meeting = await meet(request, step.partition, step.policy, self.encoder)
+        meeting = step.meeting = await meet(request, known, self.encoder)
         embedding = step.embedding = await self.encoder.encode(meeting.reading.text)
         if not step.tighten(self.classifiers, embedding):
             return Miss("classifier-loading")
@@ -322,9 +319,8 @@ class Pipeline:
 
     def _epoch_keys(self, step: Step) -> list[str]:
         """The counters an answer to this request is born under."""
-        places = namespaces(step.asked.request, step.partition, step.policy)
         keys = ["", f"model:{step.asked.request.model}", f"key:{step.key}"]
-        keys += [f"ns:{place.digest}" for place in places]
+        keys += [f"ns:{digest}" for digest in dict.fromkeys(place.digest for place in _places(step).values())]
         return keys + [f"tag:{tag}" for tag in step.asked.directives.tags]
 
 
@@ -340,6 +336,13 @@ def _partition(asked: Asked, policy: CachePolicy, backend: Backend) -> Partition
         upstream=backend.identity,
         headers=asked.answer_changing,
     )
+
+
+def _places(step: Step) -> Mapping[str, Namespace]:
+    """Where a request may meet others, worked out once and only for those who get so far."""
+    if not step.places:
+        step.places = places(step.asked.request, step.partition, step.policy)
+    return step.places
 
 
 def _both(own: list[Candidate] | Miss, public: list[Candidate] | Miss) -> list[Candidate] | Miss:

@@ -15,7 +15,7 @@ from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Namespa
 from semcache.decide import admission
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.journey import Keep, Step
-from semcache.meeting import meet
+from semcache.meeting import meet, places
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
 from semcache.review_rules import DraftWay
@@ -83,7 +83,10 @@ class Memory:
     async def _embed(self, step: Step, encoder: Encoder) -> Embedding:
         """Embed the text by which the request is found, in the place where others will look."""
         if step.meeting is None:
-            step.meeting = await meet(step.asked.request, step.partition, step.policy, encoder)
+            request = step.asked.request
+            step.meeting = await meet(
+                request, step.places or places(request, step.partition, step.policy), encoder
+            )
         return await encoder.encode(step.meeting.reading.text)
 
     def _closed_by_domain(self, step: Step, embedding: Embedding) -> str | None:
