@@ -1,8 +1,8 @@
 """Whether the drafts of a domain pay: tallies that all replicas share, read beside the requests.
 
 Each draft that was tried adds to the day's tallies of its domain. A request reads what was last worked out; in the
-background it is worked out again every few seconds while the domain is asked for, and only the very first request
-waits. A band that closed opens again by itself, once the bad days have left the policy's window. Without the store
+background it is worked out again every few seconds while the domain is asked for; a request only waits for the very first
+reading, and where nobody has asked for so long that the last one holds no more. A band that closed opens again by itself, once the bad days have left the policy's window. Without the store
 nobody can tell, and then nothing is revised; what the local engine verifies token by token cannot make
 anything worse and has no band. Knows no request and no answer.
 """
@@ -64,8 +64,8 @@ class _Held:
     looked_at: float
     tallies: Mapping[str, int] | None = None
     reading: asyncio.Task[None] | None = None
-    waits: bool = True
-    """While nothing was ever read; where that fails nobody waits again."""
+    failed: bool = False
+    """The last reading came to nothing: nobody waits for the next."""
 
 
 class Bands:
@@ -108,7 +108,7 @@ class Bands:
             self._count(tenant, domain, f"draft-{way}-{'saved' if saved > 0 else 'lost'}", abs(saved))
 
     async def is_open(self, tenant: TenantId, domain: str, policy: DraftPolicy, way: DraftWay) -> bool:
-        """Say whether drafts may be tried this way. Never raises; waits only where nothing was ever read."""
+        """Say whether drafts may be tried this way. Never raises."""
         if way is DraftWay.LOSSLESS:
             return True
         trials = await self._trials(tenant, domain, policy, way)
@@ -126,13 +126,13 @@ class Bands:
         self, tenant: TenantId, domain: str, policy: DraftPolicy, way: DraftWay
     ) -> Trials | None:
         held = self._current((tenant, domain, policy.window))
-        if held.waits and held.reading is not None:
+        if not self._holds(held) and not held.failed and held.reading is not None:
             # A task of its own: whoever gives up waiting cuts it short for nobody.
             await asyncio.wait([held.reading])
-            held.waits = False
-        if held.tallies is None or self._clock.monotonic() - held.known_at > TRUSTED:
-            return None
-        return trials_of(held.tallies, way)
+        return trials_of(held.tallies, way) if self._holds(held) and held.tallies is not None else None
+
+    def _holds(self, held: _Held) -> bool:
+        return held.tallies is not None and self._clock.monotonic() - held.known_at <= TRUSTED
 
     def _current(self, key: _Key) -> _Held:
         """Give what is known, and see to it that it will be known better soon."""
@@ -153,8 +153,9 @@ class Bands:
         try:
             held.tallies = await self._evidence.tallies(tenant, domain, self._clock.now() - window)
         except StoreError:
+            held.failed = True
             return
-        held.known_at = self._clock.monotonic()
+        held.known_at, held.failed = self._clock.monotonic(), False
 
 
 _TRIED = (DraftWay.LOSSLESS, DraftWay.PREDICTION, DraftWay.REVISE)

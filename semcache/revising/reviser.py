@@ -13,8 +13,8 @@ from typing import Any
 from semcache.core import Completion, JsonObject
 from semcache.journey import Backend, Step, call_of
 from semcache.ports import Clock, UpstreamCall
-from semcache.revising.asking import Failed, ask
 from semcache.revising.memory import Refusals
+from semcache.revising.whole import Failed, ask
 
 _PATH = "/v1/chat/completions"
 _JSON = (b"content-type", b"application/json")
