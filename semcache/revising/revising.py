@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from semcache.core import Completion, Draft, DraftRecord, Usage
 from semcache.journey import Backend, Keep, Step
-from semcache.ports import Clock, UpstreamReply
+from semcache.ports import Clock, UpstreamReply, Verifier
 from semcache.review_rules import DraftWay
 from semcache.revising.accounts import (
     difference,
@@ -38,6 +38,19 @@ Price = Callable[[str, Usage | None], int | None]
 """Gives the micro-USD of tokens of a model; None: not known."""
 
 
+@dataclass(frozen=True, slots=True)
+class RevisingLimits:
+    """Bounds of a revision.
+
+    Attributes:
+        deadline: seconds for all that is asked of a reviser; what fails later than that is not waited for.
+        least: seconds that it gets even where the answer drafted from came faster.
+    """
+
+    deadline: float = 20.0
+    least: float = 2.0
+
+
 class Revising:
     """One worker's drafts.
 
@@ -45,8 +58,12 @@ class Revising:
         backends: upstreams by name, of which a policy may name one as reviser.
         bands: what drafts came to so far.
         price: of tokens.
+        verifier: asked about a revised answer as about a stored one; None: nothing is revised.
         clock: time.
+        new_id: gives fresh ids of answers.
+        new_word: gives fresh random words.
         told: hears of every draft.
+        limits: bounds of a revision.
     """
 
     def __init__(
@@ -55,14 +72,22 @@ class Revising:
         bands: Bands,
         price: Price,
         *,
+        verifier: Verifier | None,
         clock: Clock,
+        new_id: Callable[[], str],
+        new_word: Callable[[], str],
         told: Told,
+        limits: RevisingLimits,
     ) -> None:
         self._backends = backends
         self._bands = bands
         self._price = price
         self._clock = clock
+        self._verifier = verifier
+        self._new_id = new_id
+        self._new_word = new_word
         self._told = told
+        self._limits = limits
         self._refusals = Refusals()
 
     def opening(self, step: Step, draft: Draft) -> Callable[[], Awaitable[UpstreamReply]]:
@@ -107,6 +132,8 @@ class Revising:
             return way
         if text is None:
             return Declined("unusable")
+        if way is DraftWay.REVISE:
+            return Declined("unsupported")
         policy = step.policy
         if not await self._bands.is_open(policy.tenant, policy.domain, policy.drafts, way):
             return Declined("closed")

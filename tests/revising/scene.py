@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -36,10 +37,11 @@ from semcache.policy.loader import load_default
 from semcache.ports import UpstreamCall
 from semcache.proxy.openai_chat import parse_chat
 from semcache.revising.band import Bands
-from semcache.revising.revising import Revising
+from semcache.revising.revising import Revising, RevisingLimits
 from tests.fakes.evidence import FakeEvidence
 from tests.fakes.generator import FakeGenerator, FakeReply
 from tests.fakes.upstream_server import chat_body, chat_chunks, sse_bytes
+from tests.fakes.verifier import FakeVerifier
 
 ACME = TenantId("acme")
 STORED = "You can return an item within 30 days. Bring the receipt and the box. Refunds take a week."
@@ -123,6 +125,7 @@ class Scene:
     answering: Answering = lambda body, _: says("plain answer", stream=bool(body.get("stream")))
     elsewhere: Answering = lambda *_: says("from elsewhere")
     delay: float = 0.0
+    limits: RevisingLimits = field(default_factory=RevisingLimits)
 
     def __post_init__(self) -> None:
         self.evidence, self.clock, self.told = FakeEvidence(), Now(), Heard()
@@ -136,12 +139,18 @@ class Scene:
         self.flights = Flights(self.spawn)
         self.kept: list[Completion] = []
         self.bands = Bands(self.evidence, self.count, self.clock, self.spawn)
+        self.verifier = FakeVerifier(says=0.9)
+        ids = itertools.count(1)
         self.revising = Revising(
             {"up": self.backend, "other": Backend(self.other, "other", "Bearer of-the-other")},
             self.bands,
             self.price,
+            verifier=self.verifier,
             clock=self.clock,
+            new_id=lambda: f"chatcmpl-{next(ids)}",
+            new_word=lambda: "fence77",
             told=self.told,
+            limits=self.limits,
         )
 
     def spawn(self, work: Any) -> asyncio.Task[Any]:
