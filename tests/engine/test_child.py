@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -158,11 +159,16 @@ async def test_a_living_owner_of_the_socket_is_left_alone(data: Path, tmp_path: 
 
 
 async def test_a_long_data_path_gets_a_short_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with tempfile.TemporaryDirectory(prefix="sc-", dir="/tmp") as short:
+        monkeypatch.setattr("tempfile.tempdir", short)
+        await _check_short_socket(tmp_path, Path(short))
+
+
+async def _check_short_socket(tmp_path: Path, short: Path) -> None:
     data = tmp_path / ("d" * 100)
     async with running(EngineSpec(model=tmp_path, data=data)) as child:
         await child.start()
-        assert child.socket.parent.parent == tmp_path
+        assert child.socket.parent.parent == short
         assert (await ask(child)).status_code == 200
         assert child.log.parent == data
 
