@@ -25,6 +25,8 @@ _OF_THE_CALL = frozenset(
 _LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _DROPPABLE = ("response_format", "temperature", _LIMIT)
 """What a model may refuse and a revision can do without (a limit: under its newer name)."""
+_ALL = "*"
+_ATTEMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +76,21 @@ async def ask_reviser(
         deadline: seconds for both calls together.
     """
     until = clock.monotonic() + deadline
-    if _refused("*", reviser, refusals, clock):
-        return Failed("refused")
-    found = await _ask(step, reviser, wanted, refusals, clock, deadline)
-    if not isinstance(found, Failed) or found.reason != "refused":
-        return found
-    sent = _body(step, reviser, wanted, refusals, clock)
-    word = found.param if found.param in _DROPPABLE else "response_format"
-    if word not in sent:
-        # Nothing is left that could be spared.
-        refusals.note(reviser.name, reviser.model, "*", clock.monotonic())
-        return found
-    refusals.note(reviser.name, reviser.model, word, clock.monotonic())
-    return await _ask(step, reviser, wanted, refusals, clock, until - clock.monotonic())
-
-
-async def _ask(
-    step: Step, reviser: Reviser, wanted: Wanted, refusals: Refusals, clock: Clock, deadline: float
-) -> Completion | Failed:
-    if deadline <= 0:
-        return Failed("late")
-    call = _call(step, reviser, _body(step, reviser, wanted, refusals, clock))
-    return await ask(reviser.backend, call, deadline)
+    found: Completion | Failed = Failed("refused")
+    for _ in range(_ATTEMPTS):
+        left = until - clock.monotonic()
+        if _refused(_ALL, reviser, refusals, clock):
+            return found
+        if left <= 0:
+            return Failed("late")
+        body = _body(step, reviser, wanted, refusals, clock)
+        found = await ask(reviser.backend, _call(step, reviser, body), left)
+        if not isinstance(found, Failed) or found.reason != "refused":
+            return found
+        word = found.param if found.param in _DROPPABLE else "response_format"
+        # Where nothing is left that could be spared, the model is left alone.
+        refusals.note(reviser.name, reviser.model, word if word in body else _ALL, clock.monotonic())
+    return found
 
 
 def _body(step: Step, reviser: Reviser, wanted: Wanted, refusals: Refusals, clock: Clock) -> dict[str, Any]:
