@@ -25,10 +25,10 @@ class Refusals:
         """True while `word` is known to be refused; `now` in seconds that never go back."""
         return now < self._until.get((backend, model, word), now)
 
-    def note(self, backend: str, model: str, word: str, now: float) -> None:
-        """Take note that a backend refused something for a model."""
+    def note(self, backend: str, model: str, word: str, now: float, seconds: float | None = None) -> None:
+        """Take note that a backend refused something for a model; for `seconds` instead of `rest`, if given."""
         key = (backend, model, word)
         self._until.pop(key, None)
-        self._until[key] = now + self.rest
+        self._until[key] = now + (self.rest if seconds is None else seconds)
         while len(self._until) > _MOST:
             del self._until[next(iter(self._until))]

@@ -27,6 +27,7 @@ _DROPPABLE = ("response_format", "temperature", _LIMIT)
 """What a model may refuse and a revision can do without (a limit: under its newer name)."""
 _ALL = "*"
 _ATTEMPTS = 2
+_PAUSE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,22 @@ async def ask_reviser(
         found = await ask(reviser.backend, _call(step, reviser, body), left)
         if not isinstance(found, Failed) or found.reason != "refused":
             return found
-        word = found.param if found.param in _DROPPABLE else "response_format"
-        # Where nothing is left that could be spared, the model is left alone.
-        refusals.note(reviser.name, reviser.model, word if word in body else _ALL, clock.monotonic())
+        if found.param and found.param not in _DROPPABLE:
+            return found
+        _learn(found.param or "response_format", body, reviser, refusals, clock)
     return found
+
+
+def _learn(word: str, body: Mapping[str, Any], reviser: Reviser, refusals: Refusals, clock: Clock) -> None:
+    """Remember what was refused; a model that refuses what cannot be spared is left alone for a while.
+
+    Not for long: it may have been this one request, too long for its context.
+    """
+    now = clock.monotonic()
+    if word in body:
+        refusals.note(reviser.name, reviser.model, word, now)
+    else:
+        refusals.note(reviser.name, reviser.model, _ALL, now, _PAUSE)
 
 
 def _body(step: Step, reviser: Reviser, wanted: Wanted, refusals: Refusals, clock: Clock) -> dict[str, Any]:

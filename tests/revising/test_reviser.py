@@ -133,6 +133,17 @@ async def test_what_refuses_everything_is_not_asked_again() -> None:
     for _ in range(4):
         assert await asked(scene, scene.step(), refusals) == Failed("refused")
     assert len(scene.bodies) == 2
+    scene.clock.at += 60
+    await asked(scene, scene.step(), refusals)
+    assert len(scene.bodies) == 3
+
+
+async def test_a_refusal_of_the_text_itself_is_about_this_request_alone() -> None:
+    scene, refusals = Scene(lambda *_: refuses(400, "messages")), Refusals()
+    for _ in range(2):
+        assert await asked(scene, scene.step(), refusals) == Failed("refused", "messages")
+    assert [body.keys() for body in scene.bodies] == [scene.bodies[0].keys()] * 2
+    assert "response_format" in scene.bodies[1]
 
 
 async def test_two_refusals_are_learnt_one_request_after_the_other() -> None:
