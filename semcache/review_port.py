@@ -128,7 +128,7 @@ class Sighting:
     Attributes:
         entry: whose answer.
         asked: digest of the asked question (`Entry.barred`), `WHOLE` for the entry's own.
-        question: its text.
+        question: its text; "" where it is not known: then the one known from elsewhere stays.
         at: Unix seconds.
         domain: of the request.
         outcome: `exact`, `semantic`, `draft`, or `shadow` (not served).
@@ -269,5 +269,13 @@ class ReviewQueue(Protocol):
         ...
 
     async def decisions(self, tenant: TenantId, domain: str) -> list[Decided]:
-        """Give the decisions kept, newest first."""
+        """Give the decisions kept, newest first, with what the evidence's newest labels say of their requests."""
+        ...
+
+    async def forget(self, tenant: TenantId, ids: Sequence[EntryId]) -> None:
+        """Forget what entries that were erased leave here: their places, and the texts of questions."""
+        ...
+
+    async def sweep(self, tenant: TenantId) -> int:
+        """Forget this for all entries that the store does not hold any more; gives how many."""
         ...

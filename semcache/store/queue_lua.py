@@ -2,9 +2,10 @@
 
 `KEYS[1]` is the tenant's queue (`rq`), `KEYS[2]` its index of entries seen (`rt`), `ARGV[1]` the beginning of the
 tenant's key names (`store.keys`): whatever belongs to an entry has the same hash tag. A question stands in
-`ra:<entry>` under its digest as `times period risk given first last <record>`: `period` tells which stay in the queue
-`risk` (the sum of its risks) and `given` (what they added to the weight) belong to, so that a judge's word
-about a question moves exactly what that question brought, however often and in whatever order it is said.
+`ra:<entry>` under its digest as `times period risk given first last size <record><text>`, `size` being the record's
+bytes: `period` tells which stay in the queue `risk` (the sum of its risks) and `given` (what they added to the
+weight) belong to, so that a judge's word about a question moves exactly what that question brought, however often
+and in whatever order it is said. The record is that of the last time; a text is kept where the last one came without.
 A value of a type that is not ours is dropped where it stands: it must not keep the others from being counted.
 
 Knows no port: `store.queue_record` reads what comes back.
@@ -31,13 +32,18 @@ local function hash(key)
   return key
 end
 local function parts(value)
-  local times, period, risk, given, first, last, at =
-    string.match(value or '', '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ()')
+  local times, period, risk, given, first, last, size, at =
+    string.match(value or '', '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) ()')
   if not at then return nil end
-  return tonumber(times), tonumber(period), tonumber(risk), tonumber(given), first, last, string.sub(value, at)
+  local behind = at + tonumber(size)
+  return {
+    times = tonumber(times), period = tonumber(period), risk = tonumber(risk), given = tonumber(given),
+    first = first, last = last, record = string.sub(value, at, behind - 1), text = string.sub(value, behind),
+  }
 end
-local function whole(times, period, risk, given, first, last, record)
-  return string.format('%d %d %.17g %.17g %s %s ', times, period, risk, given, first, last)..record
+local function whole(q)
+  return string.format('%d %d %.17g %.17g %s %s %d ', q.times, q.period, q.risk, q.given, q.first, q.last, #q.record)
+    ..q.record..q.text
 end
 """
 
@@ -54,8 +60,8 @@ redis.call('ZCARD', seen)
 local function trim(list, place)
   local all, rows, held = redis.call('HGETALL', list), {}, 0
   for i = 1, #all, 2 do
-    local _, _, _, _, _, last = parts(all[i + 1])
-    rows[#rows + 1] = {tonumber(last) or 0, all[i], #all[i + 1]}
+    local q = parts(all[i + 1])
+    rows[#rows + 1] = {q and tonumber(q.last) or 0, all[i], #all[i + 1]}
   end
   table.sort(rows, function(a, b) return a[1] > b[1] end)
   for n, row in ipairs(rows) do
@@ -70,22 +76,25 @@ local function enter(place, period)
   end
   return period + 1
 end
-local function count(id, asked, domain, risk, at, reasons, record)
+local function count(id, asked, domain, risk, at, reasons, record, text)
   local place, list = hash(base..'rw:'..id), hash(base..'ra:'..id)
   local known_as = redis.call('HMGET', place, 'g', 't')
   local period, latest = tonumber(known_as[1]) or 0, known_as[2]
   if risk > 0 and not redis.call('ZSCORE', queue, id) then period = enter(place, period) end
   local old = redis.call('HGET', list, asked)
-  local times, within, risks, given, first, last, before = parts(old)
-  if within ~= period then risks, given = 0, 0 end
-  if last and tonumber(last) > tonumber(at) then record = before else last = at end
+  local q = parts(old) or {times = 0, period = period, risk = 0, given = 0, first = at, last = at, text = ''}
+  if q.period ~= period then q.period, q.risk, q.given = period, 0, 0 end
+  local is_newest = not q.record or tonumber(at) >= tonumber(q.last)
+  if is_newest then q.record, q.last = record, at end
+  if text ~= '' and (is_newest or q.text == '') then q.text = text end
+  q.times = q.times + 1
   if risk > 0 then
     local factor = tonumber(redis.call('HGET', hash(base..'ro:'..id), 'f:'..asked) or '') or 1
-    risks, given = risks + risk, given + risk * factor
+    q.risk, q.given = q.risk + risk, q.given + risk * factor
     redis.call('ZINCRBY', queue, string.format('%.17g', risk * factor), id)
     for reason in string.gmatch(reasons, '[^,]+') do redis.call('HINCRBY', place, 'r:'..reason, 1) end
   end
-  local value = whole((times or 0) + 1, period, risks, given, first or at, last, record)
+  local value = whole(q)
   redis.call('HSET', list, asked, value)
   if latest and tonumber(latest) > tonumber(at) then at = latest end
   redis.call('HSET', place, 'd', domain, 'g', period, 't', at)
@@ -96,10 +105,10 @@ local function count(id, asked, domain, risk, at, reasons, record)
   redis.call('PEXPIRE', place, life)
   redis.call('PEXPIRE', list, life)
 end
-for i = 8, #ARGV, 7 do
+for i = 8, #ARGV, 8 do
   -- Who is gone leaves no questions behind, even if they were under way.
   if redis.call('EXISTS', base..'e:'..ARGV[i]) == 1 then
-    count(ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
+    count(ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), unpack(ARGV, i + 4, i + 7))
   end
 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', seen, '-inf', now - tonumber(life), 'LIMIT', 0, 64)) do forget(id) end
@@ -144,11 +153,12 @@ end
 local factor = math.max(least, 2 * (1 - sum / count))
 redis.call('HSET', said, 'f:'..asked, string.format('%.17g', factor))
 redis.call('PEXPIRE', said, life)
-local times, period, risk, given, first, last, record = parts(redis.call('HGET', list, asked))
+local q = parts(redis.call('HGET', list, asked))
 local weight = tonumber(redis.call('ZSCORE', queue, id) or '')
-if times and weight and period == (tonumber(redis.call('HGET', place, 'g') or '') or 0) then
-  redis.call('ZADD', queue, string.format('%.17g', math.max(0, weight + risk * factor - given)), id)
-  redis.call('HSET', list, asked, whole(times, period, risk, risk * factor, first, last, record))
+if q and weight and q.period == (tonumber(redis.call('HGET', place, 'g') or '') or 0) then
+  redis.call('ZADD', queue, string.format('%.17g', math.max(0, weight + q.risk * factor - q.given)), id)
+  q.given = q.risk * factor
+  redis.call('HSET', list, asked, whole(q))
 end
 return 'ok'
 """

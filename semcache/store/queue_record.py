@@ -30,7 +30,7 @@ _LONGEST_ASKED = 64
 _LONGEST_WORD = 32
 _MOST_REASONS = 8
 MOST_RISK = 1000.0
-_HEAD = 7
+_HEAD = 8
 
 
 class Cursor(NamedTuple):
@@ -50,7 +50,6 @@ def row_of(sighting: Sighting) -> list[Argument]:
     if not (0 <= sighting.risk < math.inf and math.isfinite(sighting.at)):
         raise invalid()
     record = [
-        _cut(sighting.question, LONGEST_QUESTION),
         _cut(sighting.outcome, _LONGEST_WORD),
         words_of(sighting.reasons),
         sighting.similarity,
@@ -64,6 +63,7 @@ def row_of(sighting: Sighting) -> list[Argument]:
         repr(float(sighting.at)),
         ",".join(words_of(sighting.reasons)),
         orjson.dumps(record),
+        _cut(sighting.question, LONGEST_QUESTION),
     ]
 
 
@@ -76,15 +76,16 @@ def question_of(asked: bytes, value: bytes) -> Question:
     head = value.split(b" ", _HEAD - 1)
     if len(head) != _HEAD:
         raise corrupt()
-    match json_of(head[-1]):
-        case [str(text), str(outcome), list() as reasons, similarity, score]:
+    size = a_number(head[6])
+    match json_of(head[-1][:size]):
+        case [str(outcome), list() as reasons, similarity, score]:
             pass
         case _:
             raise corrupt()
     try:
         return Question(
             asked=text_of(asked),
-            text=text,
+            text=head[-1][size:].decode("utf-8", "replace"),
             times=int(head[0]),
             first_at=a_float(head[4]),
             last_at=a_float(head[5]),

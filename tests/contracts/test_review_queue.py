@@ -190,6 +190,18 @@ async def test_questions_are_counted_and_bounded(subject: Subject) -> None:
     assert await queue.questions(ACME, E2) == []
 
 
+@pytest.mark.parametrize("late", [-5.0, 5.0])
+async def test_who_knows_no_text_takes_none_away(subject: Subject, late: float) -> None:
+    queue = subject.queue
+    await queue.sight(
+        ACME, [sighting(question="what?"), sighting(question="", at=NOW + late, reasons=("complaint",))]
+    )
+    await queue.sight(ACME, [sighting(E2, question=""), sighting(E2, question="what?", at=NOW + late)])
+    for entry in (E1, E2):
+        [question] = await queue.questions(ACME, entry)
+        assert (question.text, question.times, question.last_at) == ("what?", 2, max(NOW, NOW + late))
+
+
 async def test_tenants_do_not_mix(subject: Subject) -> None:
     queue = subject.queue
     await queue.sight(OTHER, [sighting()])

@@ -79,8 +79,10 @@ class FakeReviewQueue:
         known.sightings += 1
         known.last_at = max(known.last_at, sighting.at)
         asked = known.asked.setdefault(sighting.asked, _Asked(_question(sighting)))
-        now = _question(sighting) if sighting.at >= asked.question.last_at else asked.question
-        asked.question = replace(now, times=asked.question.times + 1, first_at=asked.question.first_at)
+        before, now = asked.question, _question(sighting)
+        newer, older = (now, before) if sighting.at >= before.last_at else (before, now)
+        text = newer.text or older.text
+        asked.question = replace(newer, times=before.times + 1, first_at=before.first_at, text=text)
         if sighting.risk > 0 and known.weight is not None:
             weighed = sighting.risk * self._factor((tenant, sighting.entry), sighting.asked)
             asked.risk += sighting.risk
