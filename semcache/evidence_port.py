@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from semcache.core import EntryId, TenantId
+from semcache.core import EntryId, ExactKey, TenantId
+
+NO_KEY = ExactKey("")
+"""Stands where an exact key is not known."""
 
 
 class Source(StrEnum):
@@ -182,7 +185,12 @@ class AuditBudget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServedHit:
-    """A hit that can be judged by who got it. `principal` as in `core.Caller`; the rest as in `Label`."""
+    """A hit that can be judged by who got it. `principal` as in `core.Caller`; the rest as in `Label`.
+
+    `key` is the entry's, `asked` names the question (`core.Entry.barred`; `WHOLE` for an exact hit); "" where it was
+    written down before these were. `public`: the entry is one of all tenants'. `settled`: a complaint
+    about it was acted on; what is decided about the pair from then on is not the caller's.
+    """
 
     request: str
     entry: EntryId
@@ -193,6 +201,10 @@ class ServedHit:
     at: float
     score: float | None = None
     similarity: float | None = None
+    key: ExactKey = NO_KEY
+    asked: str = ""
+    public: bool = False
+    settled: bool = False
 
 
 class ServedHits(Protocol):
@@ -208,4 +220,8 @@ class ServedHits(Protocol):
 
     async def by_entry(self, tenant: TenantId, entry: EntryId, principal: str) -> ServedHit | None:
         """Give the newest hit on an entry by callers of that principal."""
+        ...
+
+    async def settle(self, tenant: TenantId, request: str) -> None:
+        """Note that a complaint about the hit of a request was acted on."""
         ...

@@ -244,6 +244,10 @@ class ReviewQueue(Protocol):
         """Give an entry's place in the queue."""
         ...
 
+    async def size(self, tenant: TenantId) -> int:
+        """Count those that wait; some of them may be gone."""
+        ...
+
     async def questions(self, tenant: TenantId, id: EntryId) -> list[Question]:
         """Give the questions that met an entry, the newest first, as many as are kept."""
         ...

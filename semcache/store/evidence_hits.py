@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from semcache.core import EntryId, TenantId
+from semcache.core import EntryId, ExactKey, TenantId
 from semcache.evidence_port import ServedHit, Spending
 from semcache.store.cluster import ClusterLink, open_link
 from semcache.store.evidence import DAY, EvidenceRules, RedisEvidence
@@ -72,6 +72,15 @@ class RedisServedHits:
         """
         key = self._keys.base(tenant) + b"qs"
         return _hit(bytes_or_nil(await self._link.call("HGET", key, b"r:" + raw(request[:_LONGEST_NAME]))))
+
+    async def settle(self, tenant: TenantId, request: str) -> None:
+        """Note that a complaint about the hit of a request was acted on.
+
+        Raises:
+            StoreError: unreachable, late, read-only or full.
+        """
+        key, name = self._keys.base(tenant) + b"qs", b"r:" + raw(request[:_LONGEST_NAME])
+        is_yes(await self._link.run(self._scripts.settle, (key,), (name,)), b"ok", ())
 
     async def by_entry(self, tenant: TenantId, entry: EntryId, principal: str) -> ServedHit | None:
         """Give the newest hit on an entry by callers of that principal.
@@ -168,9 +177,10 @@ def _reader(entry: EntryId, principal: str) -> bytes:
 
 
 def _value(hit: ServedHit) -> bytes:
-    fields = [hit.request, hit.entry, hit.domain, hit.principal]
-    names = [text[:_LONGEST_NAME].encode("utf-8", "replace").decode() for text in fields]
-    return orjson.dumps([*names, hit.exact, hit.bin, hit.at, hit.score, hit.similarity])
+    fields = [hit.request, hit.entry, hit.domain, hit.principal, hit.key, hit.asked]
+    *names, key, asked = [text[:_LONGEST_NAME].encode("utf-8", "replace").decode() for text in fields]
+    numbers = (hit.exact, hit.bin, hit.at, hit.score, hit.similarity)
+    return orjson.dumps([*names, *numbers, key, asked, hit.public, int(hit.settled)])
 
 
 def _hit(value: bytes | None) -> ServedHit | None:
@@ -188,6 +198,7 @@ def _hit(value: bytes | None) -> ServedHit | None:
             at,
             score,
             similarity,
+            *pair,
         ]:
             return ServedHit(
                 request,
@@ -199,6 +210,18 @@ def _hit(value: bytes | None) -> ServedHit | None:
                 float(at),
                 number_or_none(score, float),
                 number_or_none(similarity, float),
+                *_pair(pair),
             )
+        case _:
+            raise corrupt()
+
+
+def _pair(found: list[Any]) -> tuple[ExactKey, str, bool, bool]:
+    """Read what stands behind a hit's numbers; rows of earlier releases end there."""
+    match found:
+        case []:
+            return ExactKey(""), "", False, False
+        case [str(key), str(asked), bool(public), 0 | 1 as settled]:
+            return ExactKey(key), asked, public, bool(settled)
         case _:
             raise corrupt()

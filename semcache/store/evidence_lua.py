@@ -156,6 +156,15 @@ redis.call('PEXPIRE', order, life)
 return 'ok'
 """
 
+# A hit's record ends with 0 until it is settled. What was never kept is not made here.
+_SETTLE = """#!lua
+local hit = redis.call('HGET', KEYS[1], ARGV[1])
+if hit and string.sub(hit, -3) == ',0]' then
+  redis.call('HSET', KEYS[1], ARGV[1], string.sub(hit, 1, -3)..'1]')
+end
+return 'ok'
+"""
+
 _BY_ENTRY = """#!lua flags=no-writes
 local request = redis.call('HGET', KEYS[1], 'e:'..ARGV[1])
 if not request then return false end
@@ -175,3 +184,4 @@ class EvidenceScripts:
     allows: Script = field(default_factory=lambda: Script(_ALLOWS))
     note: Script = field(default_factory=lambda: Script(_NOTE))
     by_entry: Script = field(default_factory=lambda: Script(_BY_ENTRY))
+    settle: Script = field(default_factory=lambda: Script(_SETTLE))

@@ -147,6 +147,14 @@ class RedisReviewQueue:
         reply = a_list(await self._link.run(self._scripts.waits, (self._of(tenant, "rq"),), arguments))
         return record.waiting_of(reply) if reply else None
 
+    async def size(self, tenant: TenantId) -> int:
+        """Count those that wait; some of them may be gone.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        return a_number(await self._link.call("ZCARD", self._of(tenant, "rq")))
+
     async def questions(self, tenant: TenantId, id: EntryId) -> list[Question]:
         """Give the questions that met an entry, the newest first.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from semcache.core import EntryId, TenantId
+from semcache.core import EntryId, ExactKey, TenantId
 from semcache.errors import StoreError
 from semcache.evidence_port import (
     Alarm,
@@ -24,6 +24,7 @@ from semcache.evidence_port import (
     Source,
     Spending,
 )
+from semcache.review_rules import WHOLE
 from semcache.store.embedded import ValkeyChild
 from semcache.store.evidence import EvidenceRules
 from semcache.store.evidence_hits import EvidenceShelves
@@ -269,3 +270,16 @@ async def test_served_hits_are_found_by_request_and_by_entry(subject: Subject) -
     assert await hits.by_request(ACME, "never") is None
     assert await hits.by_request(OTHER, "r1") is None
     assert await hits.by_entry(OTHER, EntryId("e"), "") is None
+
+
+async def test_a_hit_says_which_pair_it_was_and_is_settled_once(subject: Subject) -> None:
+    hits = subject.hits
+    first, second = hit("r1", key=ExactKey("ab" * 32), asked="cd" * 12), hit("r2", asked=WHOLE, public=True)
+    await hits.note(ACME, [first, second])
+    for _ in range(2):
+        await hits.settle(ACME, "r1")
+    await hits.settle(ACME, "never")
+    await hits.settle(OTHER, "r2")
+    assert await hits.by_request(ACME, "r1") == replace(first, settled=True)
+    assert await hits.by_request(ACME, "r2") == second
+    assert await hits.by_request(ACME, "never") is None

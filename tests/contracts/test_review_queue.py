@@ -160,6 +160,7 @@ async def test_weight_is_risk_times_traffic(subject: Subject) -> None:
     page = await queue.waiting(ACME)
     assert page.waiting == (Waiting(E2, 2.5, "chat", {"gate": 1}, 1, NOW), place)
     assert page.cursor == ""
+    assert (await queue.size(ACME), await queue.size(OTHER)) == (2, 0)
     assert await queue.waits(ACME, E1) == place
     assert await queue.waits(ACME, E3) is None
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from semcache.core import EntryId, TenantId
 from semcache.errors import StoreError
@@ -184,6 +184,11 @@ class FakeServedHits:
     async def by_request(self, tenant: TenantId, request: str) -> ServedHit | None:
         self._reached()
         return self.hits[tenant].get(request)
+
+    async def settle(self, tenant: TenantId, request: str) -> None:
+        self._reached()
+        if request in self.hits[tenant]:
+            self.hits[tenant][request] = replace(self.hits[tenant][request], settled=True)
 
     async def by_entry(self, tenant: TenantId, entry: EntryId, principal: str) -> ServedHit | None:
         self._reached()

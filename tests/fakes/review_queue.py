@@ -147,6 +147,10 @@ class FakeReviewQueue:
         self._reached()
         return self._waits(tenant, id)
 
+    async def size(self, tenant: TenantId) -> int:
+        self._reached()
+        return len(self._order(tenant))
+
     async def questions(self, tenant: TenantId, id: EntryId) -> list[Question]:
         self._reached()
         known = self.known[tenant].get(id, _Known())

@@ -149,3 +149,17 @@ async def test_a_server_that_is_away_is_a_named_fault() -> None:
         with pytest.raises(StoreError):
             await call
     await asyncio.gather(gone.aclose(), gone.aclose())
+
+
+async def test_hits_of_earlier_releases_are_read(lone: ValkeyChild) -> None:
+    made = shelves(lone)
+    row = '["r","e","chat","",false,3,5.0,0.5,null]'
+    await command(lone.url, "HSET", BASE + b"qs", "r:r", row)
+    await made.hits.settle(ACME, "r")
+    found = await made.hits.by_request(ACME, "r")
+    assert found == ServedHit("r", EntryId("e"), "chat", "", exact=False, bin=3, at=5.0, score=0.5)
+    for end in ("1]", '1,"a",false,0]', '"k","a",false,2]', '"k","a",1,0]', '"k","a",true,false,0]'):
+        await command(lone.url, "HSET", BASE + b"qs", "r:r", row[:-1] + "," + end)
+        with pytest.raises(StoreError, match="damaged"):
+            await made.hits.by_request(ACME, "r")
+    await made.aclose()
