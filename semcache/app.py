@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from semcache.cost.metrics import CONTENT_TYPE, Metrics
 from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import SemcacheError
+from semcache.health import Encoders, Health
 from semcache.journey import Backend
 from semcache.lookup.faiss_index import FaissIndex
 from semcache.lookup.follower import Follower
@@ -51,11 +52,12 @@ from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate
 from semcache.proxy.feedback import Feedback
-from semcache.proxy.own import OwnParts, Readiness, own_app
+from semcache.proxy.own import OwnParts, own_app
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
+from semcache.reviewing_parts import revising_of
 from semcache.settings import Settings, resolve_secret
 from semcache.standings import Standings
 from semcache.store.evidence_hits import EvidenceShelves
@@ -63,7 +65,6 @@ from semcache.store.link import LinkRules
 from semcache.store.near import NearCache
 from semcache.store.redis_store import RedisStore, StoreRules
 
-_STORE_HEARD_WITHIN = 1.0
 _CLASSIFIER_PATIENCE = 5.0
 
 
@@ -238,7 +239,17 @@ class _Parts:
     def __post_init__(self) -> None:
         self.ids = Ids()
         self.gate = LoadGate(self.settings.limits.concurrent_requests)
-        self.metrics = Metrics(self._gauges)
+        self.health = Health(
+            self.clock,
+            self.policies,
+            self.encoder if self.encoder is None else Encoders(self.encoder, self.settings.encoder.preload),
+            self.classifiers,
+            self.index,
+            self.near,
+            self.follower,
+            self.gate,
+        )
+        self.metrics = Metrics(self.health.gauges)
         self.ledger = Ledger(self.metrics, sys.stdout.buffer if self.settings.log_requests else None)
         self.auditing = auditing_of(
             self.evidence,
@@ -248,6 +259,16 @@ class _Parts:
             self.clock,
             self.tasks.spawn,
             self.metrics.evidence,
+        )
+        self.revising = revising_of(
+            self.backends,
+            self.evidence.labels,
+            self.auditing.books.count,
+            self.verifier,
+            self.clock,
+            self.tasks.spawn,
+            self.ids.completion,
+            self.metrics.drafts,
         )
 
     def watch_over_hits(self) -> None:
@@ -271,7 +292,7 @@ class _Parts:
         )
         own = own_app(
             OwnParts(
-                readiness=self._readiness,
+                readiness=self.health.readiness,
                 metrics=self._render_metrics,
                 metrics_type=CONTENT_TYPE,
                 pipeline=pipeline,
@@ -308,7 +329,7 @@ class _Parts:
             index=self.index,
             store=self.store,
             near=self.near,
-            store_alive=self._store_alive,
+            store_alive=self.health.store_alive,
             flights=Flights(self.tasks.spawn),
             backends=self.backends,
             default_backend=self.settings.first_upstream,
@@ -319,6 +340,7 @@ class _Parts:
             kin=self.verifier,
             standings=self.standings,
             watch=self.auditing,
+            revising=self.revising,
             memory=Memory(
                 encoder=self.encoder,
                 classifiers=self.classifiers,
@@ -341,51 +363,3 @@ class _Parts:
             self.metrics.count_prewarm(outcome)
         else:
             self.metrics.count_prewarm(outcome, warmed.computed, warmed.cached, warmed.seconds)
-
-    def _store_alive(self) -> bool:
-        return self.clock.monotonic() - self.follower.last_contact < _STORE_HEARD_WITHIN
-
-    def _encoder_well(self) -> bool:
-        """True when every encoder is loaded, or need not be yet, and none hangs."""
-        if self.encoder is None:
-            return False
-        well = ("ready",) if self.settings.encoder.preload else ("ready", "idle")
-        return all(lane.state in well and not lane.stalled for lane in self.encoder.health())
-
-    def _readiness(self) -> Readiness:
-        degraded = []
-        if not self._store_alive():
-            degraded.append("store")
-        if not self.follower.is_synced:
-            degraded.append("index")
-        if not self._encoder_well():
-            degraded.append("encoder")
-        if self.classifiers is not None and not self.classifiers.is_complete(self.policies.current):
-            degraded.append("classifier")
-        if self.policies.last_error:
-            degraded.append("policies")
-        vectors, namespaces = self.index.sizes()
-        detail = {
-            "policy_generation": self.policies.generation,
-            "policy_error": self.policies.last_error,
-            "tenants": len(self.policies.current.tenants),
-            "vectors": vectors,
-            "namespaces": namespaces,
-        }
-        return Readiness(ready=True, degraded=tuple(degraded), detail=detail)
-
-    def _gauges(self) -> Iterable[tuple[str, str, float]]:
-        vectors, namespaces = self.index.sizes()
-        entries, size = self.near.size
-        state = self._readiness()
-        yield "semcache_index_vectors", "Vectors in this worker's index.", vectors
-        yield "semcache_index_namespaces", "Namespaces in this worker's index.", namespaces
-        yield "semcache_near_entries", "Entries in this worker's near cache.", entries
-        yield "semcache_near_bytes", "Bytes in this worker's near cache.", size
-        yield "semcache_inflight", "Requests being handled.", self.gate.inside
-        for part in ("store", "index", "encoder", "classifier", "policies"):
-            yield (
-                f"semcache_degraded_{part}",
-                f"1 while the {part} is not as it should be.",
-                part in state.degraded,
-            )

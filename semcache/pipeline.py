@@ -11,7 +11,7 @@ Knows no wire format: a `Served` answer is an entry, a `Forwarded` one a ticket 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from semcache.core import (
     Bypass,
     CachePolicy,
     Decision,
+    Draft,
     Effect,
     Embedding,
     Entry,
@@ -46,6 +47,7 @@ from semcache.journey import (
     Asked,
     Backend,
     Forwarded,
+    Keep,
     Served,
     Step,
     Trace,
@@ -57,9 +59,10 @@ from semcache.judging import near_enough
 from semcache.meeting import Meeting, agreeing, commons, meet, places
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock, Encoder, EntryStore, VectorIndex, Verifier
+from semcache.ports import Clock, Encoder, EntryStore, UpstreamReply, VectorIndex, Verifier
 from semcache.remembering import Memory, note
 from semcache.review_rules import AUTHOR
+from semcache.revising.revising import Revising
 from semcache.standings import Allowance
 from semcache.store.near import NearCache
 
@@ -84,6 +87,7 @@ class Pipeline:
     kin: Kin | None
     standings: Allowance
     watch: Watch | None
+    revising: Revising | None
     classifiers: Classifiers | None
     index: VectorIndex
     store: EntryStore
@@ -283,19 +287,28 @@ class Pipeline:
         kept_back = would_be(trace.decision)
         if kept_back is not None and self.watch is not None:
             keep = self.watch.watching(step, kept_back, asked.request_id, keep)
-        ticket = self.flights.join(
-            self._flight_key(step) if storable and not directives.no_read else None,
-            lambda: step.backend.generator.open(call_of(asked, step.backend, step.policy, step.snapshot)),
-            self.assembler,
-            keep,
-        )
+        call, keep = self._opening(step, keep)
+        key = self._flight_key(step) if storable and not directives.no_read else None
+        ticket = self.flights.join(key, call, self.assembler, keep)
         return Forwarded(ticket, trace, usage_asked=step.backend.stream_usage)
 
+    def _opening(self, step: Step, keep: Keep) -> tuple[Callable[[], Awaitable[UpstreamReply]], Keep]:
+        """What makes the call, and what hears of its whole answer: with a draft, where one was found."""
+        draft = step.trace.decision
+        if self.revising is not None and isinstance(draft, Draft):
+            return self.revising.opening(step, draft), self.revising.keeping(step, draft, keep)
+        call = call_of(step.asked, step.backend, step.policy, step.snapshot)
+        return lambda: step.backend.generator.open(call), keep
+
     def _flight_key(self, step: Step) -> str:
-        """Who may share a call: equal requests; a stream with usage cannot be had from one without."""
+        """Who may share a call: equal requests; a stream with usage cannot be had from one without.
+
+        A request that found no draft, or must not use one, has no part in the call of one that does.
+        """
         request = step.asked.request
         with_usage = request.stream and request.include_usage and not step.backend.stream_usage
-        return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}"
+        drafted = self.revising is not None and isinstance(step.trace.decision, Draft)
+        return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}:{'draft' if drafted else ''}"
 
     # -- preparing ----------------------------------------------------------------------
 

@@ -125,6 +125,7 @@ class Scene:
             verifier=self.verifier,
             standings=self.allowance,
             watch=None,
+            revising=None,
             kin=None,
             memory=Memory(
                 encoder=self.encoder,

@@ -30,6 +30,7 @@ from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Source
 from semcache.journey import Step
 from semcache.ports import Clock
+from semcache.review_rules import DraftWay
 
 Keep = Callable[[Completion], Awaitable[bool]]
 """Takes a whole answer; True when it was stored."""
@@ -106,7 +107,7 @@ class Auditing:
         limits: AuditLimits,
     ) -> None:
         self._evidence = evidence
-        self._books = books
+        self.books = books
         self._purse = purse
         self._bench = bench
         self._share = share
@@ -140,7 +141,7 @@ class Auditing:
             score=hit.score,
             similarity=hit.similarity,
         )
-        self._books.serve(policy.tenant, served)
+        self.books.serve(policy.tenant, served)
         if self._is_due(step, hit) and self._may_ask(step):
             self._start(_Job(step, hit, request_id))
 
@@ -155,7 +156,10 @@ class Auditing:
 
         async def kept(completion: Completion) -> bool:
             stored = await keep(completion)
-            self.on_shadow(step, hit, completion, request_id)
+            draft = step.trace.draft
+            # What was revised from the stored answer says nothing about it.
+            if not (step.trace.is_drafted and draft is not None and draft.way == DraftWay.REVISE):
+                self.on_shadow(step, hit, completion, request_id)
             return stored
 
         return kept
@@ -168,17 +172,17 @@ class Auditing:
 
     async def flush(self) -> None:
         """Write down what was counted, and work out how many hits of these domains seem wrong."""
-        places = self._books.places()
-        if await self._books.flush(self._clock.now()):
+        places = self.books.places()
+        if await self.books.flush(self._clock.now()):
             for tenant, domain in places:
                 await self._estimate(tenant, domain)
 
     # -- choosing -----------------------------------------------------------------------
 
     def _note(self, policy: CachePolicy, hit: Hit, word: str) -> None:
-        self._books.count(policy.tenant, policy.domain, word)
+        self.books.count(policy.tenant, policy.domain, word)
         if not hit.exact and hit.score is not None:
-            self._books.see(policy.tenant, policy.domain, bucket_of(self._clock.now()), bin_of(hit.score))
+            self.books.see(policy.tenant, policy.domain, bucket_of(self._clock.now()), bin_of(hit.score))
 
     def _is_due(self, step: Step, hit: Hit) -> bool:
         if hit.exact or not step.policy.audit.enabled or step.asked.raw_body is not None:
@@ -210,7 +214,7 @@ class Auditing:
 
     def _drop(self, job: _Job, reason: str) -> None:
         self._told.dropped(reason)
-        self._books.count(job.step.policy.tenant, job.step.policy.domain, f"dropped-{reason}")
+        self.books.count(job.step.policy.tenant, job.step.policy.domain, f"dropped-{reason}")
 
     # -- checking -----------------------------------------------------------------------
 
@@ -222,7 +226,7 @@ class Auditing:
             if isinstance(fresh, Failed):
                 policy = job.step.policy
                 self._told.audited(policy.tenant, policy.domain, "failed")
-                self._books.count(policy.tenant, policy.domain, "audit-failed")
+                self.books.count(policy.tenant, policy.domain, "audit-failed")
                 return
             await self._label(job, await self._judged(job, fresh))
 
@@ -266,7 +270,7 @@ class Auditing:
 
     def _paid(self, policy: CachePolicy, micro_usd: int) -> None:
         self._told.spent(policy.tenant, micro_usd)
-        self._books.count(policy.tenant, policy.domain, "money", micro_usd)
+        self.books.count(policy.tenant, policy.domain, "money", micro_usd)
 
     async def _label(self, job: _Job, verdict: Verdict) -> None:
         policy, hit, now = job.step.policy, job.hit, self._clock.now()

@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from semcache.core import Outcome, RequestRecord
+from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -97,6 +98,7 @@ class Metrics:
             "semcache_prewarm_seconds", "Time the engine spent on them.", registry=registry
         )
         self.evidence = EvidenceMetrics(registry)
+        self.drafts = DraftMetrics(registry)
         """Told of audits and labels."""
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)

@@ -90,6 +90,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         kin=parts.verifier,
         standings=parts.standings,
         watch=None,
+        revising=None,
         memory=Memory(
             encoder=parts.encoder,
             classifiers=parts.classifiers,

@@ -23,6 +23,7 @@ from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, 
 from semcache.proxy.recent import read_chat
 from semcache.proxy.status import Told, forward_headers, hit_headers, told
 from semcache.proxy.types import Receive, Scope, Send
+from semcache.revising.replies import drafted
 
 if TYPE_CHECKING:
     from semcache.answer.flight import Ticket
@@ -122,6 +123,7 @@ class Exchange:
         ticket, trace = answer.ticket, answer.trace
         head = await ticket.head()
         trace.collapsed = not ticket.leader
+        trace.draft = trace.draft or drafted(head.headers)
         streams = is_event_stream(head.headers)
         if not ticket.leader and head.status < 300 and streams != asked.request.stream:
             await self._relay_other_mode(ticket, trace)
