@@ -12,7 +12,8 @@ from semcache.evidence_port import EvidenceStore
 from semcache.journey import Backend
 from semcache.ports import Clock, Verifier
 from semcache.revising.band import Bands, Count
-from semcache.revising.revising import Revising, RevisingLimits
+from semcache.revising.revising import Revising
+from semcache.revising.revision import RevisingLimits
 from semcache.revising.told import Told
 
 _WORD = 8

@@ -30,7 +30,7 @@ from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Source
 from semcache.journey import Step
 from semcache.ports import Clock
-from semcache.review_rules import DraftWay
+from semcache.review_rules import PUBLIC, WHOLE, DraftWay
 
 Keep = Callable[[Completion], Awaitable[bool]]
 """Takes a whole answer; True when it was stored."""
@@ -140,6 +140,9 @@ class Auditing:
             at=self._clock.now(),
             score=hit.score,
             similarity=hit.similarity,
+            key=hit.entry.key,
+            asked=WHOLE if hit.exact else step.asked_digest,
+            public=hit.entry.tenant == PUBLIC,
         )
         self.books.serve(policy.tenant, served)
         if self._is_due(step, hit) and self._may_ask(step):

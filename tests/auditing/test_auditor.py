@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from semcache.auditing.auditor import AuditLimits
-from semcache.core import Caller, Directives, Usage
+from semcache.core import Caller, Directives, Namespace, Usage
 from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.errors import UpstreamError
 from semcache.evidence_port import Cell, Finding, Source, Spending
@@ -75,7 +75,8 @@ async def test_a_question_that_leans_on_what_was_said_is_read_whole() -> None:
     step = scene.step("And in Spain?")
     hit = scene.hit("Parking there is not allowed.")
     await scene.served(step, hit)
-    step.meeting = SimpleNamespace(reading=SimpleNamespace(text="Is parking there allowed in Spain?"))
+    reading = SimpleNamespace(text="Is parking there allowed in Spain?")
+    step.meeting = SimpleNamespace(reading=reading, namespace=Namespace(ACME, "ab" * 32))
     await scene.served(step, hit, "r2")
     whole, fragment = await scene.evidence.recent(ACME, 5)
     assert whole.finding is Finding.WRONG
