@@ -1,8 +1,9 @@
 """`POST /semcache/feedback`: a caller says whether an answer that it got from the cache was right.
 
 Counts only for hits that were really served to callers of the same tenant (and, where the caller's own key
-was passed through, of the same key), once a caller and request. Knows no policy: what a complaint weighs
-is decided where evidence is read.
+was passed through, of the same key), once a caller and request. `wrong` also keeps the answer from this
+question before the reply goes out, and puts it before a reviewer (`proxy.complaints`); `right` changes nothing of
+that. Knows no policy: what a complaint weighs is decided where evidence is read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from semcache.evidence_port import AuditBudget, EvidenceStore, Finding, Label, S
 from semcache.ports import Clock
 from semcache.proxy.admission import Admission, refuse_encoding
 from semcache.proxy.body import ClientGone, parse_object, read_body
+from semcache.proxy.complaints import Barred, Complaints
 from semcache.proxy.headers import read_request_headers
+from semcache.review_port import ReviewQueue, Verdicts
 
 PATH = "/semcache/feedback"
 _FIELDS = frozenset(("entry", "request", "verdict", "note"))
@@ -35,10 +38,11 @@ _CLIENT_CLOSED = 499
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRules:
-    """How much a caller may say: `most` verdicts within `window` seconds."""
+    """How much a caller may say: `most` verdicts within `window` seconds; `bars` pairs it may bar a day."""
 
     most: int = 60
     window: float = 60.0
+    bars: int = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Feedback:
         clock: time of labels.
         flush: writes down what this worker has served a moment ago.
         labelled: hears of each label (source, verdict).
+        verdicts, queue: what complaints go to beside; None: they are only counted.
         rules: bounds.
     """
 
@@ -71,6 +76,8 @@ class Feedback:
     clock: Clock
     flush: Callable[[], Awaitable[None]]
     labelled: Callable[[str, str], None]
+    verdicts: Verdicts | None = None
+    queue: ReviewQueue | None = None
     rules: FeedbackRules = FeedbackRules()
 
     async def take(self, caller: Caller, verdict: Verdict) -> dict[str, Any]:
@@ -78,7 +85,7 @@ class Feedback:
 
         Raises:
             RequestError: 404, no such hit of this caller's; 429, too much was said; 503, the
-                evidence cannot be reached.
+                store cannot be reached: what was not done is done when it is said again.
         """
         try:
             return await self._take(caller, verdict)
@@ -113,16 +120,27 @@ class Feedback:
                 "No answer from the cache is known by this name; feedback is taken for some days after it."
             )
             raise RequestError(message, status=404, code="unknown_hit", param=param)
+        complaints = self._complaints() if verdict.finding is Finding.WRONG else None
+        barred = await complaints.bar(caller, who, hit) if complaints is not None else Barred(False)
         counted = await self.evidence.add(self._label(caller, who, hit, verdict))
         if counted:
             self.labelled(Source.FEEDBACK, verdict.finding)
-        return {
+            if complaints is not None and not barred.sighted:
+                await complaints.sight(caller, hit)
+        told = {
             "object": "semcache.feedback",
             "counted": counted,
             "verdict": verdict.finding,
             "entry": hit.entry,
             "request": hit.request,
+            "barred": barred.done,
         }
+        return told | ({"reason": barred.reason} if barred.reason else {})
+
+    def _complaints(self) -> Complaints | None:
+        if self.verdicts is None or self.queue is None:
+            return None
+        return Complaints(self.verdicts, self.queue, self.hits, self.budget, self.clock, self.rules.bars)
 
     async def _hit(self, caller: Caller, verdict: Verdict) -> ServedHit | None:
         if verdict.entry:

@@ -7,23 +7,28 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import httpx
 import pytest
 
-from semcache.core import EntryId, TenantId
+from semcache.core import Entry, EntryId, ExactKey, TenantId
 from semcache.decide.risk.grid import bucket_of
+from semcache.errors import StoreError
 from semcache.evidence_port import Cell, ServedHit, Source
 from semcache.pipeline import Pipeline
 from semcache.policy.loader import load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.proxy.admission import Admission
-from semcache.proxy.feedback import Feedback, FeedbackRules
+from semcache.proxy.feedback import Feedback, FeedbackRules, read_verdict
 from semcache.proxy.own import OwnParts, Readiness, own_app
+from semcache.review_port import Act, Pair, Verdicts, Waiting
+from semcache.review_rules import PUBLIC, WHOLE
 from tests.fakes.evidence import FakeAuditBudget, FakeEvidence, FakeServedHits
+from tests.fakes.review_queue import FakeReviewQueue
+from tests.store.servers import entry
 
 ACME, OTHER = TenantId("acme"), TenantId("other")
 POLICY = """
@@ -51,25 +56,58 @@ class Now:
         return self.at
 
 
+KEY, ASKED = ExactKey("ab" * 32), "cd" * 12
+
+
+@dataclass
+class Bars:
+    """What of `Verdicts` a complaint needs."""
+
+    away: bool = False
+    pairs: set[tuple[TenantId, Pair]] = field(default_factory=set)
+    acts: list[tuple[TenantId, Act]] = field(default_factory=list)
+    entries: set[tuple[TenantId, EntryId]] = field(default_factory=lambda: {(ACME, EntryId("e1"))})
+
+    async def bar(self, tenant: TenantId, id: EntryId, pair: Pair, act: Act) -> bool:
+        if self.away:
+            raise StoreError("away", kind="down")
+        assert act.entry == id
+        fresh = (tenant, pair) not in self.pairs
+        if fresh:
+            self.pairs.add((tenant, pair))
+            self.acts.append((tenant, act))
+        return fresh
+
+    async def show(self, tenant: TenantId, id: EntryId) -> Entry | None:
+        if (tenant, id) not in self.entries:
+            return None
+        barred = frozenset(pair.asked for owner, pair in self.pairs if owner == tenant and pair.key == KEY)
+        return entry(id, key=KEY, barred=barred)
+
+
 @dataclass
 class Scene:
     snapshot: PolicySnapshot
     evidence: FakeEvidence = field(default_factory=FakeEvidence)
     hits: FakeServedHits = field(default_factory=FakeServedHits)
     budget: FakeAuditBudget = field(default_factory=FakeAuditBudget)
+    bars: Bars = field(default_factory=Bars)
+    queue: FakeReviewQueue = field(default_factory=FakeReviewQueue)
     told: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: list[ServedHit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ids = itertools.count(1)
-        feedback = Feedback(
+        self.feedback = Feedback(
             evidence=self.evidence,
             hits=self.hits,
             budget=self.budget,
             clock=Now(),
             flush=self._flush,
             labelled=lambda source, verdict: self.told.update([(source, verdict)]),
-            rules=FeedbackRules(most=5, window=60.0),
+            verdicts=cast("Verdicts", self.bars),
+            queue=self.queue,
+            rules=FeedbackRules(most=5, window=60.0, bars=2),
         )
         parts = OwnParts(
             readiness=lambda: Readiness(True, (), {}),
@@ -78,7 +116,7 @@ class Scene:
             pipeline=cast("Pipeline", None),  # only explain asks it
             admission=Admission(lambda: self.snapshot),
             new_request_id=lambda: f"req_{next(ids)}",
-            feedback=feedback,
+            feedback=self.feedback,
         )
         transport = httpx.ASGITransport(app=own_app(parts), client=("10.0.0.9", 1234))
         self.client = httpx.AsyncClient(transport=transport, base_url="http://proxy")
@@ -97,6 +135,8 @@ class Scene:
             "at": Now.at,
             "score": 0.93,
             "similarity": 0.96,
+            "key": KEY,
+            "asked": ASKED,
         }
         await self.hits.note(tenant, [ServedHit(**{**fields, **changes})])
 
@@ -128,6 +168,7 @@ async def test_a_complaint_counts_once_a_caller_and_request(scene: Scene) -> Non
         "verdict": "wrong",
         "entry": "e1",
         "request": "req_a",
+        "barred": True,
     }
     for verdict in ("wrong", "right"):
         again = await scene.say({"request": "req_a", "verdict": verdict})
@@ -231,3 +272,142 @@ async def test_without_the_evidence_it_says_so(scene: Scene) -> None:
     said = await scene.say({"request": "req_a", "verdict": "wrong"})
     assert (said.status_code, said.headers["retry-after"]) == (503, "5")
     assert said.json()["error"]["code"] == "evidence_unavailable"
+
+
+def pairs(scene: Scene) -> set[tuple[TenantId, Pair]]:
+    return scene.bars.pairs
+
+
+async def test_a_complaint_bars_the_pair_and_puts_the_entry_before_a_reviewer(scene: Scene) -> None:
+    await scene.served("req_a")
+    await scene.queue.sight(ACME, [])
+    said = await scene.say({"request": "req_a", "verdict": "wrong", "note": "a secret"})
+    assert said.json()["barred"] is True
+    assert "reason" not in said.json()
+    assert pairs(scene) == {(ACME, Pair(KEY, ASKED))}
+    [(tenant, act)] = scene.bars.acts
+    assert (tenant, act.who, act.what, act.at) == (ACME, "caller:app", "bar", Now.at)
+    assert (act.before, act.after, act.note) == ({}, {"asked": ASKED, "request": "req_a"}, "")
+    waiting = await scene.queue.waits(ACME, EntryId("e1"))
+    assert waiting == Waiting(EntryId("e1"), 10.0, "chat", {"complaint": 1}, 1, Now.at)
+    [question] = await scene.queue.questions(ACME, EntryId("e1"))
+    assert (question.asked, question.outcome, question.similarity, question.score) == (
+        ASKED,
+        "semantic",
+        0.96,
+        0.93,
+    )
+
+
+async def test_an_equal_question_bars_the_answer_altogether(scene: Scene) -> None:
+    await scene.served("req_a", exact=True, asked=WHOLE, bin=None, score=None)
+    assert (await scene.say({"request": "req_a", "verdict": "wrong"})).json()["barred"] is True
+    assert pairs(scene) == {(ACME, Pair(KEY, WHOLE))}
+    [question] = await scene.queue.questions(ACME, EntryId("e1"))
+    assert (question.asked, question.outcome) == (WHOLE, "exact")
+
+
+async def test_praise_bars_nothing(scene: Scene) -> None:
+    await scene.served("req_a")
+    said = (await scene.say({"request": "req_a", "verdict": "right"})).json()
+    assert (said["counted"], said["barred"], "reason" in said) == (True, False, False)
+    assert pairs(scene) == set()
+    assert await scene.queue.size(ACME) == 0
+
+
+async def test_a_reviewer_s_word_stands_over_a_complaint_that_comes_again(scene: Scene) -> None:
+    await scene.served("req_a")
+    await scene.say({"request": "req_a", "verdict": "wrong"})
+    again = await scene.say({"request": "req_a", "verdict": "wrong"})
+    assert (again.json()["counted"], again.json()["barred"]) == (False, True)
+    await scene.queue.dismiss(ACME, [EntryId("e1")])
+    pairs(scene).clear()  # a reviewer lifts it
+    again = await scene.say({"request": "req_a", "verdict": "wrong"})
+    assert (again.json()["barred"], again.json()["reason"]) == (False, "reviewed")
+    assert await scene.queue.size(ACME) == 0
+    other = await scene.say({"request": "req_a", "verdict": "wrong"}, bearer="sck-web")
+    assert (other.json()["counted"], other.json()["barred"]) == (True, False)
+    assert pairs(scene) == set()
+    assert await scene.queue.size(ACME) == 1  # but another voice is heard
+    await scene.served("req_b")
+    assert (await scene.say({"request": "req_b", "verdict": "wrong"}, bearer="sck-web")).json()["barred"]
+    assert pairs(scene) == {(ACME, Pair(KEY, ASKED))}
+
+
+async def test_what_is_gone_is_given_to_nobody(scene: Scene) -> None:
+    await scene.served("req_a")
+    await scene.say({"request": "req_a", "verdict": "wrong"})
+    scene.bars.entries.clear()
+    assert (await scene.say({"request": "req_a", "verdict": "wrong"})).json()["barred"] is True
+
+
+async def test_a_caller_bars_only_so_many_pairs_a_day(scene: Scene) -> None:
+    for n in range(3):
+        await scene.served(f"req_{n}", asked=f"{n}" * 24)
+    said = [(await scene.say({"request": f"req_{n}", "verdict": "wrong"})).json() for n in range(3)]
+    assert [reply["barred"] for reply in said] == [True, True, False]
+    assert (said[2]["counted"], said[2]["reason"]) == (True, "limit")
+    assert len(pairs(scene)) == 2
+    waiting = await scene.queue.waits(ACME, EntryId("e1"))
+    assert waiting is not None
+    assert waiting.reasons == {"complaint": 3}
+    other = await scene.say({"request": "req_2", "verdict": "wrong"}, bearer="sck-web")
+    assert other.json()["barred"] is True
+
+
+async def test_answers_of_all_tenants_are_barred_where_they_stand_and_within_the_tenant_s_bound(
+    scene: Scene,
+) -> None:
+    everybody = TenantId(PUBLIC)
+    for n in range(3):
+        await scene.served(f"req_{n}", asked=f"{n}" * 24, public=True)
+    said = [
+        (await scene.say({"request": f"req_{n}", "verdict": "wrong"}, bearer=bearer)).json()["barred"]
+        for n, bearer in enumerate(("sck-app", "sck-web", "sck-web"))
+    ]
+    assert said == [True, True, False]
+    assert pairs(scene) == {(everybody, Pair(KEY, "0" * 24)), (everybody, Pair(KEY, "1" * 24))}
+    assert [act.after["tenant"] for _, act in scene.bars.acts] == [ACME, ACME]
+    assert (await scene.queue.size(everybody), await scene.queue.size(ACME)) == (1, 0)
+
+
+async def test_a_hit_of_which_no_pair_is_known_is_only_counted(scene: Scene) -> None:
+    await scene.served("req_a", key=ExactKey(""), asked="")
+    said = (await scene.say({"request": "req_a", "verdict": "wrong"})).json()
+    assert (said["counted"], said["barred"], said["reason"]) == (True, False, "unknown_question")
+    assert await scene.queue.size(ACME) == 0
+
+
+@pytest.mark.parametrize("broken", ["bars", "queue", "hits", "evidence"])
+async def test_what_fails_half_way_is_done_when_it_is_said_again(scene: Scene, broken: str) -> None:
+    await scene.served("req_a")
+    part: Any = getattr(scene, broken)
+    settle = scene.hits.settle
+
+    async def away(tenant: TenantId, request: str) -> None:
+        raise StoreError("away", kind="down")
+
+    if broken == "hits":
+        scene.hits.settle = away  # type: ignore[method-assign] # only this call fails
+    else:
+        part.away = True
+    failed = await scene.say({"request": "req_a", "verdict": "wrong"})
+    assert (failed.status_code, failed.headers["retry-after"]) == (503, "5")
+    assert "barred" not in failed.text
+    if broken == "hits":
+        scene.hits.settle = settle  # type: ignore[method-assign] # and back
+    else:
+        part.away = False
+    assert await scene.evidence.flags(ACME) == {}
+    said = (await scene.say({"request": "req_a", "verdict": "wrong"})).json()
+    assert (said["counted"], said["barred"]) == (True, True)
+    assert pairs(scene) == {(ACME, Pair(KEY, ASKED))}
+    assert await scene.queue.size(ACME) == 1
+
+
+async def test_without_reviewers_a_complaint_is_counted(scene: Scene) -> None:
+    await scene.served("req_a")
+    alone = replace(scene.feedback, verdicts=None)
+    caller = scene.snapshot.authenticate("Bearer sck-app", None, False)
+    said = await alone.take(caller, read_verdict(b'{"request": "req_a", "verdict": "wrong"}'))
+    assert (said["counted"], said["barred"]) == (True, False)
