@@ -208,6 +208,7 @@ local set, start = queue, 0
 if still == '' then
   if redis.call('ZCARD', queue) > limit then
     local n = redis.call('INCR', base..'rn')
+    redis.call('PEXPIRE', base..'rn', COUNT_LIFE)
     still, set = tostring(n), base..'rp:'..n
     redis.call('DEL', base..'rp:'..(n - STILLS))
     redis.call('COPY', queue, set, 'REPLACE')
@@ -289,7 +290,9 @@ _STILL_LIFE = 15 * 60 * 1000
 
 
 def _paging() -> Script:
-    return Script(_PAGE.replace("STILL_LIFE", str(_STILL_LIFE)).replace("STILLS", str(STILLS)))
+    # The number outlives every picture: none is taken for another.
+    text = _PAGE.replace("COUNT_LIFE", str(96 * _STILL_LIFE)).replace("STILL_LIFE", str(_STILL_LIFE))
+    return Script(text.replace("STILLS", str(STILLS)))
 
 
 @dataclass(frozen=True, slots=True)
