@@ -57,8 +57,8 @@ local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 redis.call('ZCARD', queue)
 redis.call('ZCARD', seen)
-local function trim(list, place)
-  local all, rows, held = redis.call('HGETALL', list), {}, 0
+local function trim(list, fields)
+  local all, rows, held, count = redis.call('HGETALL', list), {}, 0, 0
   for i = 1, #all, 2 do
     local q = parts(all[i + 1])
     rows[#rows + 1] = {q and tonumber(q.last) or 0, all[i], #all[i + 1]}
@@ -66,41 +66,54 @@ local function trim(list, place)
   table.sort(rows, function(a, b) return a[1] > b[1] end)
   for n, row in ipairs(rows) do
     if n > 1 and (n > listed or held + row[3] > room) then redis.call('HDEL', list, row[2])
-    else held = held + row[3] end
+    else held, count = held + row[3], count + 1 end
   end
-  redis.call('HSET', place, 'b', held)
+  fields.b, fields.c = held, count
 end
-local function enter(place, period)
+-- As few calls as can be: this runs for every hit.
+local function read(command, key, ...)
+  local found = redis.pcall(command, key, ...)
+  if type(found) ~= 'table' or not found.err then return found end
+  redis.call('DEL', key)
+  return redis.call(command, key, ...)
+end
+local function enter(place)
   for _, name in ipairs(redis.call('HKEYS', place)) do
     if string.sub(name, 1, 2) == 'r:' then redis.call('HDEL', place, name) end
   end
-  return period + 1
 end
 local function count(id, asked, domain, risk, at, reasons, record, text)
-  local place, list = hash(base..'rw:'..id), hash(base..'ra:'..id)
-  local known_as = redis.call('HMGET', place, 'g', 't')
-  local period, latest = tonumber(known_as[1]) or 0, known_as[2]
-  if risk > 0 and not redis.call('ZSCORE', queue, id) then period = enter(place, period) end
-  local old = redis.call('HGET', list, asked)
-  local q = parts(old) or {times = 0, period = period, risk = 0, given = 0, first = at, last = at, text = ''}
-  if q.period ~= period then q.period, q.risk, q.given = period, 0, 0 end
+  local place, list, why = base..'rw:'..id, base..'ra:'..id, {}
+  if risk > 0 then for reason in string.gmatch(reasons, '[^,]+') do why[#why + 1] = 'r:'..reason end end
+  local had = read('HMGET', place, 'g', 't', 'n', 'b', 'c', unpack(why))
+  local fields = {d = domain, g = tonumber(had[1]) or 0, t = at, n = (tonumber(had[3]) or 0) + 1}
+  local enters = risk > 0 and not redis.call('ZSCORE', queue, id)
+  if enters then
+    enter(place)
+    fields.g = fields.g + 1
+  end
+  for i, name in ipairs(why) do fields[name] = (not enters and tonumber(had[5 + i]) or 0) + 1 end
+  local old = read('HGET', list, asked)
+  local q = parts(old) or {times = 0, period = fields.g, risk = 0, given = 0, first = at, last = at, text = ''}
+  if q.period ~= fields.g then q.period, q.risk, q.given = fields.g, 0, 0 end
   local is_newest = not q.record or tonumber(at) >= tonumber(q.last)
   if is_newest then q.record, q.last = record, at end
   if text ~= '' and (is_newest or q.text == '') then q.text = text end
   q.times = q.times + 1
   if risk > 0 then
-    local factor = tonumber(redis.call('HGET', hash(base..'ro:'..id), 'f:'..asked) or '') or 1
+    local factor = tonumber(read('HGET', base..'ro:'..id, 'f:'..asked) or '') or 1
     q.risk, q.given = q.risk + risk, q.given + risk * factor
     redis.call('ZINCRBY', queue, string.format('%.17g', risk * factor), id)
-    for reason in string.gmatch(reasons, '[^,]+') do redis.call('HINCRBY', place, 'r:'..reason, 1) end
   end
   local value = whole(q)
   redis.call('HSET', list, asked, value)
-  if latest and tonumber(latest) > tonumber(at) then at = latest end
-  redis.call('HSET', place, 'd', domain, 'g', period, 't', at)
-  redis.call('HINCRBY', place, 'n', 1)
-  local held = redis.call('HINCRBY', place, 'b', #value - #(old or ''))
-  if held > room or redis.call('HLEN', list) > slack then trim(list, place) end
+  fields.b = (tonumber(had[4]) or 0) + #value - #(old or '')
+  fields.c = (tonumber(had[5]) or 0) + (old and 0 or 1)
+  if fields.b > room or fields.c > slack then trim(list, fields) end
+  if had[2] and tonumber(had[2]) > tonumber(at) then fields.t = had[2] end
+  local flat = {}
+  for name, value in pairs(fields) do flat[#flat + 1], flat[#flat + 2] = name, value end
+  redis.call('HSET', place, unpack(flat))
   redis.call('ZADD', seen, now, id)
   redis.call('PEXPIRE', place, life)
   redis.call('PEXPIRE', list, life)
