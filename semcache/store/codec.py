@@ -8,6 +8,10 @@ Layout, numbers big-endian but for the vector; the head is not packed because th
     vector, packed meta + body + chunks
     blake2b-128 over everything before
 
+Meta is a JSON list; its last item, where there is one, is an object of what is not as usual: what a human
+settled, where the answer came from. Whoever reads it passes over names that it does not know, so more may come.
+Questions that an entry is barred from (`Entry.barred`) are not in its bytes: they outlive it.
+
 The vector is kept in float16 and set to unit length again when read, which halves the largest
 part of an entry. At 384 dimensions this moves the cosine of two near texts (0.98) by less than
 2e-5 and that of any two by less than 1e-4, or 5e-4 when four dimensions carry nearly all of the
@@ -38,6 +42,7 @@ from semcache.core import (
     EntryId,
     Epochs,
     ExactKey,
+    Review,
     ReviewStatus,
     TenantId,
     Usage,
@@ -66,6 +71,7 @@ _STATUS = {
     ReviewStatus.EDITED: b"e",
     ReviewStatus.REJECTED: b"r",
 }
+_UNREVIEWED = Review()
 _STATUS_OF = {letter: status for status, letter in _STATUS.items()}
 # Part of format 1: another text here makes stored entries unreadable.
 _WORDS = (
@@ -104,7 +110,12 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(
-    value: bytes, tenant: TenantId, *, id: EntryId | None = None, key: ExactKey | None = None
+    value: bytes,
+    tenant: TenantId,
+    *,
+    id: EntryId | None = None,
+    key: ExactKey | None = None,
+    barred: frozenset[str] = frozenset(),
 ) -> Entry:
     """Read an entry and check that it is the one asked for.
 
@@ -113,6 +124,7 @@ def decode(
         tenant: Whose entry was asked for.
         id: Which id was asked for, when one was.
         key: Which exact key was asked for, when one was.
+        barred: What stands beside the bytes: questions that the entry must not answer.
 
     Raises:
         StoreError: `corrupt`: unknown format, damaged, or another tenant's, id's or key's.
@@ -123,7 +135,7 @@ def decode(
         raise _corrupt(f"format {value[2]} is unknown")
     if _checksum(value[:-_CHECK]) != value[-_CHECK:]:
         raise _corrupt("checksum differs")
-    entry = _decode_checked(value)
+    entry = _decode_checked(value, barred)
     if entry.tenant != tenant or id not in (None, entry.id) or key not in (None, entry.key):
         raise _corrupt("another entry than the one asked for")
     return entry
@@ -189,8 +201,9 @@ def _encode_texts(entry: Entry) -> bytes:
         None if completion.chunks is None else len(completion.chunks),
         entry.epochs.values,
     ]
+    more = _more(entry)
     try:
-        packed = orjson.dumps([*meta, entry.context.decode()])
+        packed = orjson.dumps([*meta, entry.context.decode(), *([more] if more else ())])
     except (TypeError, UnicodeDecodeError) as error:
         raise _invalid("text or number that JSON cannot hold") from error
     texts = b"".join((struct.pack(">I", len(packed)), packed, completion.body, completion.chunks or b""))
@@ -199,7 +212,7 @@ def _encode_texts(entry: Entry) -> bytes:
     return texts
 
 
-def _decode_checked(value: bytes) -> Entry:
+def _decode_checked(value: bytes, barred: frozenset[str]) -> Entry:
     # The checksum held, so a failure here means a writer with another idea of format 1.
     try:
         _, _, letter, version, _, count, _ = _HEAD.unpack_from(value)
@@ -210,8 +223,8 @@ def _decode_checked(value: bytes) -> Entry:
         texts = _unpack(value[at + 2 * dimension : -_CHECK], packing, size)
         (meta_size,) = struct.unpack_from(">I", texts)
         meta = orjson.loads(texts[4 : 4 + meta_size])
-        return _build(meta, texts[4 + meta_size :], vector, _STATUS_OF[letter], version)
-    except (struct.error, zlib.error, ValueError, KeyError, TypeError, IndexError) as error:
+        return _build(meta, texts[4 + meta_size :], vector, _STATUS_OF[letter], version, barred)
+    except (struct.error, zlib.error, ValueError, LookupError, TypeError, AttributeError) as error:
         raise _corrupt("content does not follow its format") from error
 
 
@@ -235,10 +248,18 @@ def _unpack(packed: bytes, packing: int, size: int) -> bytes:
     return texts
 
 
-def _build(meta: list[Any], texts: bytes, vector: Vector | None, status: ReviewStatus, version: int) -> Entry:
+def _build(
+    meta: list[Any],
+    texts: bytes,
+    vector: Vector | None,
+    status: ReviewStatus,
+    version: int,
+    barred: frozenset[str],
+) -> Entry:
     (name, tenant, namespace, key, domain, model, prompt, created_at, expires_at, encoder) = meta[:10]
-    # Entries written before chats were matched by what they say have no context.
-    (tags, usage, has_tool_calls, body_size, chunks_size, epochs, *context) = meta[10:]
+    # Entries written before chats were matched by what they say have no context, and few have more than that.
+    (tags, usage, has_tool_calls, body_size, chunks_size, epochs, *later) = meta[10:]
+    more: dict[str, Any] = later[1] if len(later) > 1 else {}
     if len(texts) != body_size + (chunks_size or 0):
         raise ValueError(body_size)
     return Entry(
@@ -262,7 +283,48 @@ def _build(meta: list[Any], texts: bytes, vector: Vector | None, status: ReviewS
         status=status,
         version=version,
         epochs=Epochs(tuple((name, count) for name, count in epochs)),
-        context=context[0].encode() if context else b"",
+        context=later[0].encode() if later else b"",
+        review=_review_in(more) if more else _UNREVIEWED,
+        origin=more.get("origin", ""),
+        author=more.get("author", ""),
+        seconds=more.get("seconds", 0.0),
+        commons=more.get("commons", ""),
+        barred=barred,
+    )
+
+
+def _more(entry: Entry) -> dict[str, Any]:
+    """Name what is not as usual about an entry."""
+    review = entry.review
+    numbers = (review.at, review.until, review.least, entry.seconds)
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        raise _invalid("times or thresholds of its review are not finite")
+    found = {
+        "by": review.by,
+        "at": review.at,
+        "until": review.until,
+        "edition": review.edition,
+        "least": review.least,
+        "only": review.only,
+        "origin": entry.origin,
+        "author": entry.author,
+        "seconds": entry.seconds,
+        "commons": entry.commons,
+    }
+    # A threshold or a day of 0 is one; an empty text, a time or a duration of 0 says nothing.
+    return {
+        name: what for name, what in found.items() if what or (what == 0.0 and name in ("until", "least"))
+    }
+
+
+def _review_in(more: dict[str, Any]) -> Review:
+    return Review(
+        by=more.get("by", ""),
+        at=more.get("at", 0.0),
+        until=more.get("until"),
+        edition=more.get("edition", ""),
+        least=more.get("least"),
+        only=more.get("only", ""),
     )
 
 

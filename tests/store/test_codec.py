@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,13 +20,14 @@ from semcache.core import (
     EntryId,
     Epochs,
     ExactKey,
+    Review,
     ReviewStatus,
     TenantId,
     Usage,
 )
 from semcache.errors import StoreError
 from semcache.store import codec
-from tests.store.servers import entry, same, unit
+from tests.store.servers import ACME, entry, same, unit
 
 counts = st.integers(-(2**63), 2**63 - 1)
 text = st.text(max_size=40)
@@ -34,6 +38,8 @@ completions = st.builds(
 )
 vectors = st.none() | st.integers(1, 40).map(lambda size: Embedding(unit(size, size), EncoderId("m")))
 epochs = st.lists(st.tuples(text, st.integers(0, 2**32 - 1)), max_size=4, unique_by=lambda pair: pair[0])
+maybe = st.none() | times
+reviews = st.builds(Review, by=text, at=times, until=maybe, edition=text, least=maybe, only=text)
 entries = st.builds(
     Entry,
     id=text,
@@ -51,6 +57,12 @@ entries = st.builds(
     status=st.sampled_from(ReviewStatus),
     version=st.integers(0, 2**32 - 1),
     epochs=epochs.map(lambda pairs: Epochs(tuple(pairs))),
+    context=st.just(b"") | text.map(str.encode),
+    review=st.just(Review()) | reviews,
+    origin=text,
+    author=text,
+    seconds=times,
+    commons=text,
 )
 
 
@@ -148,3 +160,64 @@ def test_texts_are_packed_and_small() -> None:
     large = dataclasses.replace(made, completion=Completion(b"x" * 2_000_000, None))
     value = codec.encode(large)
     assert codec.decode(value, made.tenant).completion == large.completion
+
+
+def with_meta(made: Entry, change: Callable[[list[Any]], list[Any]]) -> bytes:
+    """The bytes of an entry whose meta another version of this module wrote."""
+    value = codec.encode(made)
+    (size,) = codec._BODY.unpack_from(value, codec._HEAD.size + 2 * codec._TRACE.size)[3:]
+    at = codec._HEAD.size + 2 * codec._TRACE.size + codec._BODY.size
+    texts = codec._unpack(value[at:-16], value[at - codec._BODY.size + 1], size)
+    meta_size = int.from_bytes(texts[:4], "big")
+    meta = orjson.dumps(change(orjson.loads(texts[4 : 4 + meta_size])))
+    texts = len(meta).to_bytes(4, "big") + meta + texts[4 + meta_size :]
+    cut = value[: at - codec._BODY.size] + codec._BODY.pack(0, 0, 0, len(texts)) + texts
+    return cut + codec._checksum(cut)
+
+
+def test_values_of_older_versions_are_read() -> None:
+    made = entry(embedding=None, context=b"[]")
+    assert codec.decode(with_meta(made, lambda meta: meta), ACME) == made
+    assert codec.decode(with_meta(made, lambda meta: meta[:16]), ACME) == dataclasses.replace(
+        made, context=b""
+    )
+    assert len(settled_meta(made)) == 17, "the usual entry is written as it ever was"
+
+
+def settled_meta(made: Entry) -> list[Any]:
+    seen: list[list[Any]] = []
+    with_meta(made, lambda meta: (seen.append(meta), meta)[1])
+    return seen[0]
+
+
+def test_names_of_a_later_version_are_passed_over() -> None:
+    made = entry(embedding=None, review=Review(by="kim", until=0.0, least=0.0), author="aa", seconds=1.5)
+    value = with_meta(made, lambda meta: [*meta[:17], meta[17] | {"mood": "good"}, "more"])
+    assert codec.decode(value, ACME) == made
+
+
+@pytest.mark.parametrize("odd", [[], "x", 7])
+def test_what_is_no_object_is_corrupt(odd: object) -> None:
+    assert corrupt(with_meta(entry(embedding=None), lambda meta: [*meta, odd or [1]]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"review": Review(at=float("nan"))},
+        {"review": Review(until=float("inf"))},
+        {"review": Review(least=float("nan"))},
+        {"review": Review(by="\ud800")},
+        {"seconds": float("inf")},
+    ],
+)
+def test_a_review_that_cannot_be_kept_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(StoreError) as refused:
+        codec.encode(entry(**changes))
+    assert refused.value.kind == "invalid"
+
+
+def test_barred_questions_stand_beside_the_bytes() -> None:
+    made = entry(barred=frozenset({"aa"}))
+    assert codec.encode(made) == codec.encode(dataclasses.replace(made, barred=frozenset()))
+    assert codec.decode(codec.encode(made), ACME, barred=frozenset({"bb"})).barred == {"bb"}
