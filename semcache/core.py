@@ -51,11 +51,10 @@ class Mode(StrEnum):
 
 
 class Scope(StrEnum):
-    """Who inside a tenant may share an entry; `public` crosses tenants and needs a human."""
+    """Who inside a tenant may share an entry; what crosses tenants stands in a tenant of its own (`review_rules`)."""
 
     USER = "user"
     TENANT = "tenant"
-    PUBLIC = "public"
 
 
 @dataclass(frozen=True, slots=True)

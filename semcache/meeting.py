@@ -23,6 +23,7 @@ from semcache.ports import Encoder
 from semcache.review_rules import PUBLIC
 
 _KINDS = ("standalone", "bound", "opaque")
+_EVERYBODY = "public"
 _INSTRUCTIONS = ("system", "developer")
 
 
@@ -55,7 +56,7 @@ def commons(request: ChatRequest, partition: Partition, policy: CachePolicy) -> 
     """
     if not policy.commons or policy.scope is Scope.USER or request.prompt is None or _has_history(request):
         return None
-    everybody = replace(partition, tenant=TenantId(PUBLIC), scope=Scope.PUBLIC, owner="")
+    everybody = replace(partition, tenant=TenantId(PUBLIC), scope=_EVERYBODY, owner="")
     return resolved_namespace(request, everybody, "standalone")
 
 

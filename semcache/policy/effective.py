@@ -7,6 +7,7 @@ states `threshold` takes neither `verified_threshold` nor `draft_threshold` nor 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -15,19 +16,38 @@ from semcache.core import (
     AuditPolicy,
     CachePolicy,
     Curve,
+    DraftPolicy,
     EncoderScale,
     GateRules,
     Mode,
+    ReviewPolicy,
     RiskPolicy,
     Scope,
     TenantId,
 )
 from semcache.policy.parts import Knobs
 from semcache.policy.schema import DomainKnobs, EncoderBand, PolicyFile
+from semcache.review_rules import DraftWay
 
 M = TypeVar("M", bound=Knobs)
 
 THRESHOLD_GROUP = frozenset({"verified_threshold", "draft_threshold", "alone", "encoder_thresholds"})
+
+
+_NOT_OF_ANSWERS = {
+    "audit",
+    "drafts",
+    "max_age",
+    "neighbours",
+    "review",
+    "risk",
+    "store",
+    "ttl",
+    "ttl_jitter",
+    "usage_on_hit",
+    "volatile_ttl",
+}
+"""Knobs that say nothing about which answer is right for whom."""
 
 
 def overlay(base: M, top: M, skip: frozenset[str] = frozenset()) -> M:
@@ -90,7 +110,21 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> CachePolicy
         min_score=knobs.verifier.min_score,
         risk=_risk(knobs),
         audit=_audit(knobs),
+        drafts=_drafts(knobs),
+        review=_review(knobs),
+        commons=knobs.commons and knobs.scope != "user",
+        edition=edition_of(knobs),
     )
+
+
+def edition_of(knobs: DomainKnobs) -> str:
+    """Give 16 hex digits that change with what a domain says about its answers, the same in every process.
+
+    What is watched, what that may cost, how long answers live and who looks at them does not change an
+    answer that a human has looked at, and takes no reviewer's flag away.
+    """
+    said = knobs.model_dump_json(exclude=_NOT_OF_ANSWERS)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _alone(knobs: DomainKnobs) -> AloneRule:
@@ -121,6 +155,33 @@ def _audit(knobs: DomainKnobs) -> AuditPolicy:
         max_calls=audit.max_calls_per_day,
         judge=audit.judge or "",
         passthrough=audit.passthrough,
+    )
+
+
+def _drafts(knobs: DomainKnobs) -> DraftPolicy:
+    drafts = knobs.drafts
+    return DraftPolicy(
+        way=DraftWay(drafts.way),
+        reviser=drafts.reviser or "",
+        min_score=drafts.min_score,
+        max_failed=drafts.max_failed,
+        min_trials=drafts.min_trials,
+        window=drafts.window,
+        max_bytes=drafts.max_bytes,
+    )
+
+
+def _review(knobs: DomainKnobs) -> ReviewPolicy:
+    review = knobs.review
+    return ReviewPolicy(
+        enabled=review.enabled,
+        verified_ttl=review.verified_ttl,
+        near=review.near,
+        sample=review.sample,
+        judge=review.judge or "",
+        judge_money=round(review.judge_usd_per_day * 1_000_000),
+        judge_calls=review.judge_calls_per_day,
+        promote_after=review.promote_after,
     )
 
 

@@ -14,19 +14,22 @@ from semcache.core import (
     AloneRule,
     AuditPolicy,
     CachePolicy,
+    DraftPolicy,
     EncoderScale,
     GateRules,
     Mode,
+    ReviewPolicy,
     RiskPolicy,
     Scope,
 )
 from semcache.errors import PolicyError
 from semcache.policy.patterns import Pattern, compile_pattern, found_in
 from semcache.policy.schema import Rule
+from semcache.review_rules import DraftWay
 
 MODES = (Mode.OFF, Mode.SHADOW, Mode.EXACT, Mode.SEMANTIC)
 """Strictest first."""
-SCOPES = (Scope.USER, Scope.TENANT, Scope.PUBLIC)
+SCOPES = (Scope.USER, Scope.TENANT)
 """Narrowest first."""
 
 
@@ -149,6 +152,10 @@ def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
         min_score=max(a.min_score, b.min_score),
         risk=_stricter_risk(a.risk, b.risk),
         audit=_narrower_audit(a.audit, b.audit),
+        drafts=_safer_drafts(a.drafts, b.drafts),
+        review=_stricter_review(a.review, b.review),
+        commons=a.commons and b.commons,
+        edition="+".join(sorted({*a.edition.split("+"), *b.edition.split("+")} - {""})),
     )
 
 
@@ -190,6 +197,39 @@ def _narrower_audit(a: AuditPolicy, b: AuditPolicy) -> AuditPolicy:
         # Both or none: an answer may go to no judge that one of the domains did not name.
         judge=a.judge if a.judge == b.judge else "",
         passthrough=a.passthrough and b.passthrough,
+    )
+
+
+_WAYS = (DraftWay.OFF, DraftWay.LOSSLESS, DraftWay.PREDICTION, DraftWay.AUTO, DraftWay.REVISE)
+"""By what they may change in an answer: nothing, and more and more."""
+
+
+def _safer_drafts(a: DraftPolicy, b: DraftPolicy) -> DraftPolicy:
+    return DraftPolicy(
+        way=min(a.way, b.way, key=_WAYS.index),
+        # Both or none, as with judges.
+        reviser=a.reviser if a.reviser == b.reviser else "",
+        min_score=max(a.min_score, b.min_score),
+        max_failed=min(a.max_failed, b.max_failed),
+        min_trials=min(a.min_trials, b.min_trials),
+        window=max(a.window, b.window),
+        max_bytes=min(a.max_bytes, b.max_bytes),
+    )
+
+
+def _stricter_review(a: ReviewPolicy, b: ReviewPolicy) -> ReviewPolicy:
+    needed = (a.promote_after, b.promote_after)
+    return ReviewPolicy(
+        # Nothing is shown to reviewers that one of the domains keeps from them.
+        enabled=a.enabled and b.enabled,
+        verified_ttl=min(a.verified_ttl, b.verified_ttl),
+        near=max(a.near, b.near),
+        sample=max(a.sample, b.sample),
+        judge=a.judge if a.judge == b.judge else "",
+        judge_money=min(a.judge_money, b.judge_money),
+        judge_calls=min(a.judge_calls, b.judge_calls),
+        # 0 means never.
+        promote_after=0 if 0 in needed else max(needed),
     )
 
 

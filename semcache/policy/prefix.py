@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.core import CachePolicy, Directives, Scope
-from semcache.policy.schema import PolicyFile, PrefixKnobs
+from semcache.policy.prefix_knobs import PrefixKnobs
+from semcache.policy.schema import PolicyFile
 
 OPERATOR = "default"
 """The tenant whose file is the operator's own: it alone may name public messages."""

@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 
 from semcache.policy.checks import PolicySource
+from semcache.policy.prefix_knobs import PROMPT_SUFFIXES
 from semcache.policy.problems import Problem
-from semcache.policy.schema import PROMPT_SUFFIXES
 
 MAX_PROMPT_BYTES = 1 << 20
 MAX_PROMPTS = 2000

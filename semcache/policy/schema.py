@@ -9,26 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from semcache.core import Mode
 from semcache.policy.gate_knobs import Gate
 from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
+from semcache.policy.prefix_knobs import PrefixKnobs
+from semcache.policy.review_knobs import DraftKnobs, Drafts, ReviewKnobs
 from semcache.policy.risk_knobs import Alone, Audit, Risk, ShortName, VerifierKnobs
-from semcache.policy.values import Duration, Flag, RawCosine, Size, Threshold, as_list
+from semcache.policy.values import Duration, Flag, RawCosine, Size, Threshold, as_list, hex_digest
 
 OTHER = "other"
 """The classifier's class of ordinary questions; never the name of a domain."""
-
-PROMPT_SUFFIXES = (".txt", ".md")
-"""Endings of files that hold public messages; no policy file has them."""
 
 EMPTY_KEY_HASH = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """SHA-256 of nothing: what a shell gives when the key variable was unset."""
@@ -40,34 +33,11 @@ def _not_reserved(name: str) -> str:
     return name
 
 
-def _hex_digest(value: str, words: str) -> str:
-    digest = value.removeprefix("sha256:").lower()
-    if not value.startswith("sha256:") or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise ValueError(f'should be "sha256:" and 64 hex digits {words}')
-    return digest
-
-
 def _key_hash(value: str) -> str:
-    digest = _hex_digest(value, "(the SHA-256 of the key), never the key itself")
+    digest = hex_digest(value, "(the SHA-256 of the key), never the key itself")
     if digest == EMPTY_KEY_HASH:
         raise ValueError("is the hash of an empty key")
     return digest
-
-
-def _content_digest(value: str) -> str:
-    return _hex_digest(value, "(the SHA-256 of the content as UTF-8)")
-
-
-def _as_public(value: object) -> object:
-    return {"sha256": value} if isinstance(value, str) else value
-
-
-def _prompt_file(value: str) -> str:
-    parts = value.split("/")
-    plain = all(part and not part.startswith(".") and "\\" not in part for part in parts)
-    if not plain or len(parts) > 2 or not value.endswith(PROMPT_SUFFIXES):
-        raise ValueError("should name a .txt or .md file of the policy directory, or of a folder in it")
-    return value
 
 
 def _route(value: str) -> str:
@@ -207,6 +177,22 @@ class DomainKnobs(Knobs):
     verifier: VerifierKnobs = Field(VerifierKnobs(), description="How likely an answer must be right.")
     risk: Risk = Field(Risk(), description="How many wrong answers are allowed, and until that is known.")
     audit: Audit = Field(Audit(), description="How hits are checked afterwards.")
+    drafts: Drafts = Field(Drafts(), description="What a near answer that may not be served is good for.")
+    review: ReviewKnobs = Field(
+        ReviewKnobs(), description="What comes before a human, and what that is worth."
+    )
+    commons: Flag = Field(
+        False,
+        description="Whether answers that an operator made public are served here, and those from here may become public.",
+    )
+    drafts: DraftKnobs = Field(DraftKnobs(), description="How a near answer helps to make the new one.")
+    review: ReviewKnobs = Field(
+        ReviewKnobs(), description="What humans get to see, and what their word counts."
+    )
+    commons: Flag = Field(
+        False,
+        description="Whether answers that an operator made public are served here, and those of here may be made public.",
+    )
     usage_on_hit: Literal["zero", "original"] = Field(
         "zero", description="Tokens reported with a hit: none, or those the answer once cost."
     )
@@ -298,55 +284,6 @@ class Quotas(Knobs):
         None, description="Stored answers. null: no limit."
     )
     max_bytes: Size | None = Field(None, description='Bytes of stored answers, or "2GiB". null: no limit.')
-
-
-class PublicMessage(Knobs):
-    """A message at the head of prompts that all tenants may share; one of text, file and sha256 names it."""
-
-    text: Annotated[str, Field(min_length=1, max_length=200_000)] | None = Field(
-        None, description="Its content, letter by letter."
-    )
-    file: Annotated[str, AfterValidator(_prompt_file)] | None = Field(
-        None,
-        description="A .txt or .md file of the policy directory (or of a folder in it) with its content, which counts"
-        " with and without the last line break.",
-    )
-    sha256: Annotated[str, AfterValidator(_content_digest)] | None = Field(
-        None,
-        description='"sha256:" and the SHA-256 of its content in hex; such a text alone may stand for the entry.',
-    )
-    role: Literal["system", "any"] = Field(
-        "system",
-        description="system: as a system or developer message only. any: whoever says it, such as a shared document.",
-    )
-
-    @model_validator(mode="after")
-    def _is_named_once(self) -> Self:
-        if sum(name is not None for name in (self.text, self.file, self.sha256)) != 1:
-            raise ValueError("should state one of text, file and sha256")
-        return self
-
-
-class PrefixKnobs(Knobs):
-    """What computed prompts the local engine may use again, and for whom."""
-
-    share: Literal["tenant", "user", "none"] = Field(
-        "tenant",
-        description="Who may reuse what was computed for a prompt: all callers of the tenant; its system messages all,"
-        " and the rest each end user alone; or nobody.",
-    )
-    public: tuple[Annotated[PublicMessage, BeforeValidator(_as_public)], ...] = Field(
-        (),
-        max_length=500,
-        description="Messages that all tenants may share when prompts begin with them. Only the operator's own file"
-        " (tenant default) may name them.",
-    )
-    reserve_tokens: Annotated[int, Field(strict=True, ge=0)] = Field(
-        0, description="Computed tokens of this tenant that others cannot push out."
-    )
-    max_tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
-        None, description="Computed tokens this tenant may hold at most. null: no limit."
-    )
 
 
 class Trial(Knobs):

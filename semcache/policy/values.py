@@ -1,7 +1,7 @@
-"""Reads the small notations of policy files: durations ("24h") and sizes ("512KiB").
+"""Reads the small notations of policy files: durations ("24h"), sizes ("512KiB"), digests ("sha256:...").
 
 Knows nothing of files, models or defaults; each reader takes what YAML gave and returns a
-plain number, or raises `ValueError` with words that say what is allowed.
+plain value, or raises `ValueError` with words that say what is allowed.
 """
 
 from __future__ import annotations
@@ -72,3 +72,15 @@ def as_list(value: object) -> object:
 def as_effect(value: object) -> object:
     """Let true stand for veto and false for off."""
     return value if not isinstance(value, bool) else ("veto" if value else "off")
+
+
+def hex_digest(value: str, words: str) -> str:
+    """Read a digest as its 64 lower-case hex digits; `words` say what it is the digest of.
+
+    Raises:
+        ValueError: not `sha256:` and 64 hex digits.
+    """
+    digest = value.removeprefix("sha256:").lower()
+    if not value.startswith("sha256:") or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise ValueError(f'should be "sha256:" and 64 hex digits {words}')
+    return digest

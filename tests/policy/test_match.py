@@ -12,10 +12,12 @@ from semcache.core import (
     AloneRule,
     AuditPolicy,
     CachePolicy,
+    DraftPolicy,
     Effect,
     EncoderScale,
     GateRules,
     Mode,
+    ReviewPolicy,
     RiskPolicy,
     Scope,
     TenantId,
@@ -23,6 +25,7 @@ from semcache.core import (
 )
 from semcache.errors import PolicyError
 from semcache.policy.match import MODES, SCOPES, compile_rules, covers, find_rule, tighten
+from semcache.review_rules import DraftWay
 from tests.policy.samples import MINIMAL, TWO_DOMAINS, source
 
 unit = st.floats(0, 1)
@@ -58,6 +61,27 @@ audits = st.builds(
     judge=st.sampled_from(["", "one", "two"]),
     passthrough=st.booleans(),
 )
+drafts = st.builds(
+    DraftPolicy,
+    way=st.sampled_from(DraftWay),
+    reviser=st.sampled_from(["", "one", "two"]),
+    min_score=unit,
+    max_failed=unit,
+    min_trials=st.integers(1, 1000),
+    window=st.floats(1, 1e7),
+    max_bytes=st.integers(1, 1 << 20),
+)
+reviews = st.builds(
+    ReviewPolicy,
+    enabled=st.booleans(),
+    verified_ttl=st.floats(1, 1e7),
+    near=unit,
+    sample=unit,
+    judge=st.sampled_from(["", "one", "two"]),
+    judge_money=st.integers(0, 1 << 40),
+    judge_calls=st.integers(0, 1000),
+    promote_after=st.integers(0, 10),
+)
 
 
 @st.composite
@@ -92,6 +116,10 @@ def policies(draw: st.DrawFn) -> CachePolicy:
         min_score=draw(unit),
         risk=draw(risks),
         audit=draw(audits),
+        drafts=draw(drafts),
+        review=draw(reviews),
+        commons=draw(st.booleans()),
+        edition=draw(st.sampled_from(["", "e1", "e2", "e1+e3"])),
     )
 
 
@@ -141,6 +169,34 @@ def _costs_less(strict: AuditPolicy, loose: AuditPolicy) -> dict[str, bool]:
     }
 
 
+def _drafts_safer(strict: DraftPolicy, loose: DraftPolicy) -> dict[str, bool]:
+    may_change = [DraftWay.OFF, DraftWay.LOSSLESS, DraftWay.PREDICTION, DraftWay.AUTO, DraftWay.REVISE]
+    return {
+        "way": may_change.index(strict.way) <= may_change.index(loose.way),
+        "reviser": strict.reviser in ("", loose.reviser),
+        "min_score": strict.min_score >= loose.min_score,
+        "max_failed": strict.max_failed <= loose.max_failed,
+        # Judged sooner, and by more of what went wrong.
+        "min_trials": strict.min_trials <= loose.min_trials,
+        "window": strict.window >= loose.window,
+        "max_bytes": strict.max_bytes <= loose.max_bytes,
+    }
+
+
+def _shows_more_and_trusts_less(strict: ReviewPolicy, loose: ReviewPolicy) -> dict[str, bool]:
+    never = strict.promote_after == 0
+    return {
+        "enabled": strict.enabled <= loose.enabled,
+        "verified_ttl": strict.verified_ttl <= loose.verified_ttl,
+        "near": strict.near >= loose.near,
+        "sample": strict.sample >= loose.sample,
+        "judge": strict.judge in ("", loose.judge),
+        "judge_money": strict.judge_money <= loose.judge_money,
+        "judge_calls": strict.judge_calls <= loose.judge_calls,
+        "promote_after": never or 0 < loose.promote_after <= strict.promote_after,
+    }
+
+
 def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
     """Compare knob by knob, written from the meaning of each and not from the code."""
     own = {scale.encoder: scale.curves for scale in loose.encoder_scales}
@@ -179,6 +235,11 @@ def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
         "min_score": strict.min_score >= loose.min_score,
         "risk": all(_takes_less_risk(strict.risk, loose.risk).values()),
         "audit": all(_costs_less(strict.audit, loose.audit).values()),
+        "drafts": all(_drafts_safer(strict.drafts, loose.drafts).values()),
+        "review": all(_shows_more_and_trusts_less(strict.review, loose.review).values()),
+        "commons": strict.commons <= loose.commons,
+        # A flag given under one of two policies is none under both.
+        "edition": set(loose.edition.split("+")) - {""} <= set(strict.edition.split("+")),
     }
 
 
@@ -191,21 +252,30 @@ def test_tighten_is_never_looser_than_either_in_any_knob(a: CachePolicy, b: Cach
         assert all(verdict.values()), verdict
 
 
-def test_every_knob_of_risk_and_audit_is_compared() -> None:
+def test_every_knob_of_a_part_is_compared() -> None:
     """A new knob needs a line above."""
-    risk, audit = RiskPolicy(), AuditPolicy()
+    risk, audit, draft, review = RiskPolicy(), AuditPolicy(), DraftPolicy(), ReviewPolicy()
+    assert set(_drafts_safer(draft, draft)) == {field.name for field in fields(DraftPolicy)}
+    assert set(_shows_more_and_trusts_less(review, review)) == {field.name for field in fields(ReviewPolicy)}
     assert set(_takes_less_risk(risk, risk)) == {field.name for field in fields(RiskPolicy)}
     assert set(_costs_less(audit, audit)) == {field.name for field in fields(AuditPolicy)}
+
+
+_COMBINED = ("domain", "gate", "encoder_scales", "risk", "audit", "alone", "drafts", "review", "edition")
 
 
 @given(policies(), policies())
 def test_tighten_takes_no_more_than_needed(a: CachePolicy, b: CachePolicy) -> None:
     both = tighten(a, b)
     for field in fields(CachePolicy):
-        if field.name not in ("domain", "gate", "encoder_scales", "risk", "audit", "alone"):
+        if field.name not in _COMBINED:
             assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
     for risk in fields(RiskPolicy):
         assert getattr(both.risk, risk.name) in [getattr(side.risk, risk.name) for side in (a, b)]
+    for name in ("way", "min_score", "max_failed", "min_trials", "window", "max_bytes"):
+        assert getattr(both.drafts, name) in [getattr(side.drafts, name) for side in (a, b)]
+    for name in ("enabled", "verified_ttl", "near", "sample", "judge_money", "judge_calls", "promote_after"):
+        assert getattr(both.review, name) in [getattr(side.review, name) for side in (a, b)]
     # A judge that only one of both names judges nothing.
     assert both.audit.judge == (a.audit.judge if a.audit.judge == b.audit.judge else "")
 
