@@ -14,7 +14,7 @@ from semcache.ports import Selector
 from semcache.store.keys import epoch_field, selector_keys
 from semcache.store.link import Argument
 from semcache.store.server import Server, named, raw
-from semcache.store.shapes import a_list, a_number, bytes_or_nil, pairs, some_bytes
+from semcache.store.shapes import a_list, a_number, bytes_or_nil, some_bytes, triples
 
 MAX_PAGE = 500
 _MAX_CURSOR = 1 << 53
@@ -71,9 +71,9 @@ class TenantReader:
         arguments += map(epoch_field, fields)
         reply = a_list(await self._server.read(self._server.scripts.list, selector.tenant, arguments), 1)
         entries = []
-        for name, value in pairs(reply[1:]):
+        for name, value, barred in triples(reply[1:]):
             try:
-                entries.append(await self._server.decoded(value, selector.tenant, named(name), None))
+                entries.append(await self._server.decoded(value, selector.tenant, named(name), None, barred))
             except StoreError as error:
                 if error.kind != "corrupt":
                     raise
@@ -85,9 +85,11 @@ class TenantReader:
         Raises:
             StoreError: unreachable, late or corrupt.
         """
-        reply = await self._server.link.call("GET", self._server.keys.base(tenant) + b"e:" + raw(id))
-        value = bytes_or_nil(reply)
-        return None if value is None else await self._server.decoded(value, tenant, id, None)
+        reply = await self._server.read(self._server.scripts.show, tenant, (raw(id),))
+        value, barred = a_list(reply, 2, 2)
+        if bytes_or_nil(value) is None:
+            return None
+        return await self._server.decoded(value, tenant, id, None, barred)
 
     async def counts(self, tenant: TenantId) -> Counts:
         """Count what a tenant holds.

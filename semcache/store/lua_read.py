@@ -32,18 +32,25 @@ local function current(h)
   end
   return true
 end
+-- What the entries of an exact key must not answer; a list that cannot be read bars them altogether.
+local function barred(h)
+  if not h then return false end
+  local list = redis.pcall('SMEMBERS', base..'b:'..h.exact)
+  if list.err then return {'WHOLE'} end
+  return list[1] and list or false
+end
 local function read(id)
   local v = redis.call('GET', base..'e:'..id)
-  if not v then return false end
+  if not v then return false, false end
   local h = head(v)
-  if h and not current(h) then return false end
-  return v
+  if h and not current(h) then return false, false end
+  return v, barred(h)
 end
 """
 
 LOOKUP = """
 local n = tonumber(ARGV[3])
-local found = {false, false}
+local found = {false, false, false}
 if ARGV[2] ~= '' then
   local id = redis.call('GET', base..'k:'..ARGV[2])
   if id then found = {id, read(id)} end
@@ -52,13 +59,27 @@ local fields, marks = {}, {}
 for i = 4, 3 + n do fields[#fields + 1] = ARGV[i] end
 if n > 0 then fields = redis.call('HMGET', ep, unpack(fields)) end
 for i = 4 + n, #ARGV do marks[#marks + 1] = redis.call('GET', base..'x:'..ARGV[i]) end
-return {found[1], found[2], fields, marks}
+return {found[1], found[2], fields, marks, found[3]}
 """
 
 GET_MANY = """
-local out = {}
-for i = 2, #ARGV do out[i - 1] = read(ARGV[i]) end
+local out, lists = {}, {}
+for i = 2, #ARGV do
+  local v, list = read(ARGV[i])
+  out[i - 1] = v
+  -- Few entries have any: place and questions of those that have come behind all values.
+  if list then
+    lists[#lists + 1] = i - 2
+    lists[#lists + 1] = list
+  end
+end
+for i = 1, #lists do out[#out + 1] = lists[i] end
 return out
+"""
+
+SHOW = """
+local v = redis.call('GET', base..'e:'..ARGV[2])
+return {v, barred(head(v))}
 """
 
 LIST = """
@@ -83,8 +104,9 @@ while seen < 2048 do
     if v then
       out[#out + 1] = id
       out[#out + 1] = v
+      out[#out + 1] = barred(head(v))
       bytes = bytes + #v
-      if (#out - 1) / 2 >= limit or bytes > 4194304 then out[1] = cursor return out end
+      if (#out - 1) / 3 >= limit or bytes > 4194304 then out[1] = cursor return out end
     end
   end
 end
@@ -96,11 +118,12 @@ PAGE = """
 local rows = redis.call('ZRANGE', age, ARGV[2], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[3], 'WITHSCORES')
 local out, bytes = {''}, 0
 for i = 1, #rows, 2 do
-  local v = read(rows[i])
+  local v, list = read(rows[i])
   out[1] = '('..rows[i + 1]
   if v then
     out[#out + 1] = rows[i]
     out[#out + 1] = v
+    out[#out + 1] = list
     bytes = bytes + #v
     if bytes > 4194304 then return out end
   end

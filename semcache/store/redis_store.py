@@ -27,9 +27,9 @@ from semcache.store.browse import Counts, Page, TenantReader
 from semcache.store.cluster import open_link
 from semcache.store.follower import follow
 from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
-from semcache.store.link import Argument, LinkRules
+from semcache.store.link import Argument, LinkRules, Reply
 from semcache.store.server import Server, named, raw
-from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes, pairs, some_bytes
+from semcache.store.shapes import a_list, a_number, beside, bytes_or_nil, is_yes, some_bytes, triples
 
 OVERHEAD = 800
 """Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
@@ -108,10 +108,10 @@ class RedisStore:
         Raises:
             StoreError: unreachable, late or corrupt (the corrupt value is dropped).
         """
-        name, value, epochs = await self._look(tenant, digest(key), epoch_keys)
+        (name, value, barred), epochs = await self._look(tenant, digest(key), epoch_keys)
         if value is None:
             return None, epochs
-        entry = await self._server.decoded(value, tenant, named(name), key)
+        entry = await self._server.decoded(value, tenant, named(name), key, barred)
         return (entry if self._is_live(entry) else None), epochs
 
     async def get_many(self, tenant: TenantId, ids: Sequence[EntryId]) -> list[Entry | None]:
@@ -121,8 +121,8 @@ class RedisStore:
             batch = ids[start : start + _BATCH]
             names = [raw(name) for name in batch]
             reply = await self._server.read(self._server.scripts.get_many, tenant, names)
-            for name, value in zip(batch, a_list(reply, len(batch), len(batch)), strict=True):
-                found.append(await self._live(bytes_or_nil(value), tenant, name))
+            for name, (value, barred) in zip(batch, beside(a_list(reply), len(batch)), strict=True):
+                found.append(await self._live(bytes_or_nil(value), tenant, name, barred))
         return found
 
     async def epochs(self, tenant: TenantId, keys: Sequence[str]) -> Epochs:
@@ -131,7 +131,7 @@ class RedisStore:
         `key:<exact key>` may be among them: not 0 for an hour after an entry of that key was
         deleted by id or rejected, and checked by `put` only.
         """
-        return (await self._look(tenant, b"", keys))[2]
+        return (await self._look(tenant, b"", keys))[1]
 
     async def put(self, entry: Entry) -> bool:
         """Store and announce an entry in one round trip; see `EntryStore.put`.
@@ -184,8 +184,8 @@ class RedisStore:
             while cursor:
                 reply = await self._server.read(self._server.scripts.page, owner, (cursor, _BATCH))
                 cursor = some_bytes(a_list(reply, 1)[0])
-                for name, value in pairs(reply[1:]):
-                    entry = await self._live(value, owner, named(name))
+                for name, value, barred in triples(reply[1:]):
+                    entry = await self._live(value, owner, named(name), barred)
                     if entry is not None:
                         yield entry
 
@@ -240,23 +240,23 @@ class RedisStore:
 
     async def _look(
         self, tenant: TenantId, exact: bytes, keys: Sequence[str]
-    ) -> tuple[bytes, bytes | None, Epochs]:
+    ) -> tuple[tuple[bytes, bytes | None, Reply], Epochs]:
         durable = [key for key in keys if not key.startswith(KEY_EPOCH)]
         marked = [key for key in keys if key.startswith(KEY_EPOCH)]
         arguments: list[Argument] = [exact, len(durable), *map(epoch_field, durable)]
         arguments += [digest(key.removeprefix(KEY_EPOCH)) for key in marked]
         reply = await self._server.read(self._server.scripts.lookup, tenant, arguments)
-        name, value, counts, marks = a_list(reply, 4, 4)
+        name, value, counts, marks, barred = a_list(reply, 5, 5)
         now = [*a_list(counts, len(durable), len(durable)), *a_list(marks, len(marked), len(marked))]
         present = zip([*durable, *marked], map(a_number, now), strict=True)
         epochs = Epochs(tuple((key, count) for key, count in present if count))
-        return bytes_or_nil(name) or b"", bytes_or_nil(value), epochs
+        return (bytes_or_nil(name) or b"", bytes_or_nil(value), barred), epochs
 
-    async def _live(self, value: bytes | None, tenant: TenantId, id: EntryId) -> Entry | None:
+    async def _live(self, value: bytes | None, tenant: TenantId, id: EntryId, barred: Reply) -> Entry | None:
         if value is None:
             return None
         try:
-            entry = await self._server.decoded(value, tenant, id, None)
+            entry = await self._server.decoded(value, tenant, id, None, barred)
         except StoreError:
             return None  # counted and dropped there; the others of the batch are sound
         return entry if self._is_live(entry) else None

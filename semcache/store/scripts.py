@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from semcache.review_rules import WHOLE
 from semcache.store import lua_read, lua_write
 
 TOMBSTONE_MS = 3_600_000
@@ -38,12 +39,22 @@ class Script:
         object.__setattr__(self, "sha", sha)
 
 
-def _reading(body: str) -> Script:
-    return Script("#!lua flags=no-writes\n" + lua_read.HEAD + body)
+BARRED_MS = 366 * 86_400_000
+"""How long barred questions of an exact key are kept: a year from their last change, and from the last time an answer
+was stored under that key. So they outlive every answer stored while they stood, and what nobody has asked for a year
+(nor stored for longer) goes at last: without an end they would pile up for ever, one set a complaint."""
 
 
-def _writing(body: str, flags: str = "") -> Script:
-    text = lua_read.HEAD + lua_write.WRITE + body.replace("TOMBSTONE", str(TOMBSTONE_MS))
+def reading(body: str) -> Script:
+    """Make a script that only reads one tenant's keys."""
+    return Script("#!lua flags=no-writes\n" + lua_read.HEAD.replace("WHOLE", WHOLE) + body)
+
+
+def writing(body: str, flags: str = "") -> Script:
+    """Make a script that writes one tenant's keys and announces what it did."""
+    text = lua_read.HEAD + lua_write.WRITE + body
+    for word, meaning in (("TOMBSTONE", TOMBSTONE_MS), ("BARRED_MS", BARRED_MS), ("WHOLE", WHOLE)):
+        text = text.replace(word, str(meaning))
     return Script(f"#!lua flags={flags}\n" + text if flags else "#!lua\n" + text)
 
 
@@ -51,15 +62,16 @@ def _writing(body: str, flags: str = "") -> Script:
 class Scripts:
     """All scripts of the store; made once by whoever holds a connection."""
 
-    lookup: Script = field(default_factory=lambda: _reading(lua_read.LOOKUP))
-    get_many: Script = field(default_factory=lambda: _reading(lua_read.GET_MANY))
-    page: Script = field(default_factory=lambda: _reading(lua_read.PAGE))
-    list: Script = field(default_factory=lambda: _reading(lua_read.LIST))
-    counts: Script = field(default_factory=lambda: _reading(lua_read.COUNTS))
-    put: Script = field(default_factory=lambda: _writing(lua_write.PUT))
-    delete_ids: Script = field(default_factory=lambda: _writing(lua_write.DELETE_IDS, "allow-oom"))
-    bump: Script = field(default_factory=lambda: _writing(lua_write.BUMP, "allow-oom"))
-    sweep: Script = field(default_factory=lambda: _writing(lua_write.SWEEP, "allow-oom"))
-    tidy: Script = field(default_factory=lambda: _writing(lua_write.TIDY, "allow-oom"))
-    discard: Script = field(default_factory=lambda: _writing(lua_write.DISCARD, "allow-oom"))
-    announce: Script = field(default_factory=lambda: _writing(lua_write.ANNOUNCE, "allow-oom"))
+    lookup: Script = field(default_factory=lambda: reading(lua_read.LOOKUP))
+    get_many: Script = field(default_factory=lambda: reading(lua_read.GET_MANY))
+    show: Script = field(default_factory=lambda: reading(lua_read.SHOW))
+    page: Script = field(default_factory=lambda: reading(lua_read.PAGE))
+    list: Script = field(default_factory=lambda: reading(lua_read.LIST))
+    counts: Script = field(default_factory=lambda: reading(lua_read.COUNTS))
+    put: Script = field(default_factory=lambda: writing(lua_write.PUT))
+    delete_ids: Script = field(default_factory=lambda: writing(lua_write.DELETE_IDS, "allow-oom"))
+    bump: Script = field(default_factory=lambda: writing(lua_write.BUMP, "allow-oom"))
+    sweep: Script = field(default_factory=lambda: writing(lua_write.SWEEP, "allow-oom"))
+    tidy: Script = field(default_factory=lambda: writing(lua_write.TIDY, "allow-oom"))
+    discard: Script = field(default_factory=lambda: writing(lua_write.DISCARD, "allow-oom"))
+    announce: Script = field(default_factory=lambda: writing(lua_write.ANNOUNCE, "allow-oom"))

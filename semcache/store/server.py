@@ -16,10 +16,13 @@ from semcache.store.cluster import ClusterLink
 from semcache.store.keys import Keys, digest
 from semcache.store.link import Argument, Link, Reply
 from semcache.store.scripts import Script, Scripts
-from semcache.store.shapes import a_list, a_number
+from semcache.store.shapes import a_list, a_number, some_bytes
 
 _THREAD_ABOVE = 64 << 10
 """Values above this are unpacked in a thread: it takes about a millisecond."""
+FULL = "+"
+"""Stands among barred questions where there were more than are kept (`store.lua_verdict`); no question's name."""
+_NONE: frozenset[str] = frozenset()
 
 
 class Server:
@@ -68,16 +71,26 @@ class Server:
             )
         return reply
 
-    async def decoded(self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None) -> Entry:
+    async def decoded(
+        self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None, barred: Reply = None
+    ) -> Entry:
         """Read a value that was asked for under these names; drop it when it is damaged.
+
+        Args:
+            value: what stands there.
+            tenant: whose.
+            id: under which id it was found.
+            key: under which exact key, when it was found by that.
+            barred: the questions it must not answer, as the scripts give them: a list, or nil.
 
         Raises:
             StoreError: `corrupt`.
         """
+        questions = frozenset(map(_question, a_list(barred))) - {FULL} if barred else _NONE
         try:
             if len(value) > _THREAD_ABOVE:
-                return await asyncio.to_thread(codec.decode, value, tenant, id=id, key=key)
-            return codec.decode(value, tenant, id=id, key=key)
+                return await asyncio.to_thread(codec.decode, value, tenant, id=id, key=key, barred=questions)
+            return codec.decode(value, tenant, id=id, key=key, barred=questions)
         except StoreError:
             self.corrupt += 1
             await self._discard(value, tenant, id, key)
@@ -90,6 +103,10 @@ class Server:
             await self.write(self.scripts.discard, tenant, (raw(id), codec.checksum_of(value), exact), lead=0)
         except StoreError:
             return  # the corruption is what the caller hears of; the next reader tries again
+
+
+def _question(name: Reply) -> str:
+    return some_bytes(name).decode("utf-8", "replace")
 
 
 def named(name: bytes) -> EntryId:

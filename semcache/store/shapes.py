@@ -80,5 +80,34 @@ def pairs(items: list[Any]) -> list[tuple[bytes, bytes]]:
     return [(some_bytes(items[at]), some_bytes(items[at + 1])) for at in range(0, len(items), 2)]
 
 
+def triples(items: list[Any]) -> list[tuple[bytes, bytes, Any]]:
+    """Give a flat list of names, values and one thing more each as triples.
+
+    Raises:
+        StoreError: `error`: it is none.
+    """
+    if len(items) % 3:
+        raise _odd()
+    return [
+        (some_bytes(items[at]), some_bytes(items[at + 1]), items[at + 2]) for at in range(0, len(items), 3)
+    ]
+
+
+def beside(items: list[Any], count: int) -> list[tuple[Any, Any]]:
+    """Give `count` items, each with what follows behind them all as `place, thing`; None where nothing does.
+
+    Raises:
+        StoreError: `error`: fewer items, or a place that is none.
+    """
+    things: dict[int, Any] = {}
+    if len(items) < count or (len(items) - count) % 2:
+        raise _odd()
+    for at in range(count, len(items), 2):
+        things[a_number(items[at])] = items[at + 1]
+    if things and not max(things) < count:
+        raise _odd()
+    return [(item, things.get(place)) for place, item in enumerate(items[:count])]
+
+
 def _odd() -> StoreError:
     return StoreError("entry store: reply of another shape than asked for", kind="error")
