@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from semcache.core import DraftWay
 from semcache.policy.parts import Knobs
 from semcache.policy.risk_knobs import JudgeName
 from semcache.policy.values import Duration, Flag, Size
+from semcache.review_rules import DraftWay
 
 Probability = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 

@@ -16,7 +16,7 @@ from semcache.policy.gate_knobs import Gate
 from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
 from semcache.policy.prefix_knobs import PrefixKnobs
-from semcache.policy.review_knobs import DraftKnobs, Drafts, ReviewKnobs
+from semcache.policy.review_knobs import DraftKnobs, ReviewKnobs
 from semcache.policy.risk_knobs import Alone, Audit, Risk, ShortName, VerifierKnobs
 from semcache.policy.values import Duration, Flag, RawCosine, Size, Threshold, as_list, hex_digest
 
@@ -177,14 +177,6 @@ class DomainKnobs(Knobs):
     verifier: VerifierKnobs = Field(VerifierKnobs(), description="How likely an answer must be right.")
     risk: Risk = Field(Risk(), description="How many wrong answers are allowed, and until that is known.")
     audit: Audit = Field(Audit(), description="How hits are checked afterwards.")
-    drafts: Drafts = Field(Drafts(), description="What a near answer that may not be served is good for.")
-    review: ReviewKnobs = Field(
-        ReviewKnobs(), description="What comes before a human, and what that is worth."
-    )
-    commons: Flag = Field(
-        False,
-        description="Whether answers that an operator made public are served here, and those from here may become public.",
-    )
     drafts: DraftKnobs = Field(DraftKnobs(), description="How a near answer helps to make the new one.")
     review: ReviewKnobs = Field(
         ReviewKnobs(), description="What humans get to see, and what their word counts."
