@@ -45,7 +45,7 @@ LEAST_FACTOR = 0.25
 _BATCH = 50
 """Of sightings, for one script: it holds up the server for about a millisecond."""
 _IDS = 200
-_LOOKED_AT = 500
+_LOOKED_AT = 250
 _MOST_LIMIT = 200
 _MOST_JUDGES = 1024
 _MOST_LABELS = 2000

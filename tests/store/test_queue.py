@@ -219,6 +219,22 @@ async def test_damaged_decisions_are_a_named_fault(bench: Bench, row: bytes) -> 
         await bench.queue.decisions(ACME, "chat")
 
 
+async def test_filters_look_past_many_that_do_not_fit(bench: Bench) -> None:
+    names = await fill(bench, 700)
+    rare = [names[n] for n in (650, 320, 319, 3)]
+    await bench.queue.sight(ACME, [sighting(EntryId(name), risk=1e-9, reasons=("audit",)) for name in rare])
+    found, cursor = [], ""
+    for _ in range(3):
+        page = await bench.queue.waiting(ACME, cursor, 2, reason="audit")
+        found.append([row.entry for row in page.waiting])
+        cursor = page.cursor
+        if not cursor:
+            break
+    assert found[:2] == [rare[:2], rare[2:]]
+    assert found[2:] in ([], [[]])
+    assert cursor == ""
+
+
 async def test_places_that_faded_are_forgotten_while_listing(bench: Bench) -> None:
     await bench.queue.sight(ACME, [sighting(), sighting(E2)])
     await command(bench.url, "DEL", bench.base + b"rw:e1")
