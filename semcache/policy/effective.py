@@ -8,6 +8,7 @@ states `threshold` takes neither `verified_threshold` nor `draft_threshold` nor 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -123,7 +124,8 @@ def edition_of(knobs: DomainKnobs) -> str:
     What is watched, what that may cost, how long answers live and who looks at them does not change an
     answer that a human has looked at, and takes no reviewer's flag away.
     """
-    said = knobs.model_dump_json(exclude=_NOT_OF_ANSWERS)
+    # Sorted: encoders in another order say the same.
+    said = json.dumps(knobs.model_dump(mode="json", exclude=_NOT_OF_ANSWERS), sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from semcache.core import UntilProven
 from semcache.policy.parts import Knobs
 from semcache.policy.schema import DomainKnobs, PolicyFile
+from semcache.review_rules import DraftWay
 
 BY_HAND = {
     "hash": "`sha256:` and 64 hex digits",
@@ -83,8 +84,9 @@ def _kind(annotation: str, field: FieldInfo) -> str:
         return 'bytes, or "64KiB", "1MiB", "2GiB"' + _null(annotation)
     if "Effect" in annotation:
         return "`veto`, `raise`, `off`"
-    if "UntilProven" in annotation:
-        return ", ".join(f"`{wish}`" for wish in UntilProven)
+    for words in (UntilProven, DraftWay):
+        if words.__name__ in annotation:
+            return ", ".join(f"`{word}`" for word in words)
     if "bool" in annotation:
         return "`true`, `false`"
     if "float" in annotation or "int" in annotation:
