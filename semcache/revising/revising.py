@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from semcache.core import Completion, Draft, DraftRecord, Usage
 from semcache.journey import Backend, Keep, Step
@@ -29,26 +29,18 @@ from semcache.revising.accounts import (
 from semcache.revising.band import Bands
 from semcache.revising.memory import Refusals
 from semcache.revising.predicting import open_plain, open_predicted, refuses_predictions
-from semcache.revising.replies import Marked
+from semcache.revising.replies import Marked, Written
+from semcache.revising.reviser import Reviser, reviser_of
+from semcache.revising.revision import Revised, Revisions, Task, Unrevised, task_of
+from semcache.revising.revision import RevisingLimits as RevisingLimits  # noqa: PLC0414  handed on
 from semcache.revising.source import text_of
 from semcache.revising.told import Told
 from semcache.revising.ways import Declined, is_engine, way_of
+from semcache.revising.worth import Estimate, estimate_of, original_tokens
+from semcache.revising.writing import revised, written
 
 Price = Callable[[str, Usage | None], int | None]
 """Gives the micro-USD of tokens of a model; None: not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class RevisingLimits:
-    """Bounds of a revision.
-
-    Attributes:
-        deadline: seconds for all that is asked of a reviser; what fails later than that is not waited for.
-        least: seconds that it gets even where the answer drafted from came faster.
-    """
-
-    deadline: float = 20.0
-    least: float = 2.0
 
 
 class Revising:
@@ -83,12 +75,11 @@ class Revising:
         self._bands = bands
         self._price = price
         self._clock = clock
-        self._verifier = verifier
         self._new_id = new_id
-        self._new_word = new_word
         self._told = told
-        self._limits = limits
         self._refusals = Refusals()
+        self._new_word = new_word
+        self._revisions = Revisions(verifier, self._refusals, clock, limits)
 
     def opening(self, step: Step, draft: Draft) -> Callable[[], Awaitable[UpstreamReply]]:
         """Give what makes the call for a request: from the draft if that may be and pays, else plainly.
@@ -109,7 +100,8 @@ class Revising:
             record = step.trace.draft
             if record is not None and step.trace.is_drafted:
                 if record.way == DraftWay.REVISE:
-                    completion = with_usage(completion, Usage(record.input, record.output))
+                    used = Usage(record.input, record.output) if record.input else None
+                    completion = with_usage(completion, used)
                 else:
                     await self._complete(step, draft, record, completion, begun)
             return await keep(completion)
@@ -118,36 +110,80 @@ class Revising:
 
     async def _open(self, step: Step, draft: Draft) -> UpstreamReply:
         text = text_of(draft.entry.completion, step.policy.drafts.max_bytes)
-        way = await self._way(step, draft, text)
-        if isinstance(way, Declined) or text is None:
-            reason = way.reason if isinstance(way, Declined) else "unusable"
-            self._end(step, DraftRecord(step.policy.drafts.way.value, f"declined-{reason}", draft.entry.id))
-            return await open_plain(step)
-        return await self._predicted(step, draft, text, way)
-
-    async def _way(self, step: Step, draft: Draft, text: str | None) -> DraftWay | Declined:
-        refused = refuses_predictions(step, self._refusals, self._clock)
-        way = way_of(step, draft, refused=refused)
+        way = way_of(step, draft, refused=refuses_predictions(step, self._refusals, self._clock))
         if isinstance(way, Declined):
-            return way
+            return await self._plainly(step, draft, step.policy.drafts.way, way.reason)
         if text is None:
-            return Declined("unusable")
-        if way is DraftWay.REVISE:
-            return Declined("unsupported")
+            return await self._plainly(step, draft, way, "unusable")
         policy = step.policy
         if not await self._bands.is_open(policy.tenant, policy.domain, policy.drafts, way):
-            return Declined("closed")
-        return way
+            return await self._plainly(step, draft, way, "closed")
+        if way is DraftWay.REVISE:
+            return await self._revised(step, draft, text)
+        return await self._predicted(step, draft, text, way)
+
+    async def _plainly(
+        self, step: Step, draft: Draft, way: DraftWay, reason: str, estimate: Estimate | None = None
+    ) -> UpstreamReply:
+        """Make the plain call, and write down why there was no draft."""
+        record = DraftRecord(way.value, f"declined-{reason}", draft.entry.id)
+        if estimate is not None:
+            record = replace(record, expected=estimate.draft, plain=estimate.plain)
+        self._end(step, record)
+        return await open_plain(step)
+
+    # -- revised ------------------------------------------------------------------------
+
+    async def _revised(self, step: Step, draft: Draft, text: str) -> UpstreamReply:
+        reviser = reviser_of(step, self._backends)
+        if reviser is None:
+            return await self._plainly(step, draft, DraftWay.REVISE, "no-reviser")
+        tokens = original_tokens(draft, text)
+        task = task_of(step, draft, text, reviser, self._new_word(), tokens)
+        estimate = await self._estimated(step, tokens, task)
+        if not estimate.is_worth_it:
+            return await self._plainly(step, draft, DraftWay.REVISE, "not-worth", estimate)
+        begun = self._clock.monotonic()
+        found = await self._revisions.revise(step, draft, text, task)
+        taken = self._clock.monotonic() - begun
+        record = DraftRecord(
+            DraftWay.REVISE.value,
+            found.result if isinstance(found, Revised) else f"failed-{found.reason}",
+            draft.entry.id,
+            expected=estimate.draft,
+            plain=estimate.plain,
+            original=tokens,
+        )
+        if found.used is not None:
+            record = replace(record, input=found.used.prompt_tokens, output=found.used.completion_tokens)
+        spent = await self._spent(reviser, found.used)
+        if isinstance(found, Unrevised):
+            # It came on top of the plain call.
+            lost = None if spent is None else -spent
+            self._end(step, replace(record, saved=lost, seconds=-taken))
+            return await open_plain(step)
+        record = replace(
+            record, saved=difference(estimate.plain, spent), seconds=seconds_saved(draft.entry, taken)
+        )
+        self._end(step, record)
+        return self._written(step, draft, found, record)
+
+    def _written(self, step: Step, draft: Draft, found: Revised, record: DraftRecord) -> Written:
+        request = step.asked.request
+        answer = revised(draft.entry.completion, found.text, found.used)
+        # As the upstream would: the proxy takes the count out for clients that did not ask.
+        with_count = request.include_usage or step.backend.stream_usage
+        parts = written(answer, request, self._new_id(), self._clock.now(), with_usage=with_count)
+        return Written(parts, record, stream=request.stream)
 
     # -- as a prediction ----------------------------------------------------------------
 
     async def _predicted(self, step: Step, draft: Draft, text: str, way: DraftWay) -> UpstreamReply:
-        old = draft.entry.completion.usage
         record = DraftRecord(
             way.value,
             "verified" if way is DraftWay.LOSSLESS else "predicted",
             draft.entry.id,
-            original=old.completion_tokens if old is not None else 0,
+            original=original_tokens(draft, text),
         )
         reply, taken = await open_predicted(step, text, self._refusals, self._clock)
         if not taken:
@@ -192,6 +228,18 @@ class Revising:
             self._bands.add(
                 policy.tenant, policy.domain, DraftWay(record.way), failed=failed, saved=record.saved
             )
+
+    async def _estimated(self, step: Step, tokens: int, task: Task) -> Estimate:
+        """Say what a revision and the plain call will about take, in money where both have a price."""
+        estimate = estimate_of(tokens, task.wanted.messages, step.asked.request.body["messages"])
+        plain = None
+        if not is_engine(step.backend):
+            plain = await self._priced(step.asked.request.model, estimate.plain_usage)
+        return replace(estimate, draft=await self._spent(task.reviser, estimate.draft_usage), plain=plain)
+
+    async def _spent(self, reviser: Reviser, used: Usage | None) -> int | None:
+        """Give what a reviser's tokens cost; the engine's have no price."""
+        return None if is_engine(reviser.backend) else await self._priced(reviser.model, used)
 
     async def _priced(self, model: str, usage: Usage | None) -> int | None:
         """Look a price up in a thread: the first look loads a large table."""
