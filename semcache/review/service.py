@@ -7,12 +7,12 @@ the store; what follows from it (the queue, evidence) is tried afterwards, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
-from semcache.core import CachePolicy, Entry, EntryId, Epochs, ReviewStatus, TenantId
+from semcache.core import CachePolicy, Entry, EntryId, Epochs, JsonObject, ReviewStatus, TenantId
 from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.embed.fingerprint import key_in
 from semcache.errors import StoreError
@@ -33,12 +33,13 @@ from semcache.review.verdicts import (
     Verdict,
     act_of,
     change_of,
+    checked_note,
     needs_policy,
     role_for,
 )
 from semcache.review.views import EntryView, Filter, FoundPage, JudgeView, Numbers, QueueView, Settled, Why
 from semcache.review.whatif import WhatIf, what_if
-from semcache.review_port import Decided, LogPage, Question
+from semcache.review_port import Act, Decided, Line, LogPage, Question
 from semcache.review_rules import PUBLIC, WHOLE
 
 _log = structlog.get_logger()
@@ -60,7 +61,6 @@ class ReviewService:
         shelf: what is read and written.
         looking: reads it.
         clock: time.
-        new_id: gives ids for entries.
         rules: bounds.
     """
 
@@ -69,14 +69,12 @@ class ReviewService:
         shelf: Shelf,
         looking: Looking,
         clock: Clock,
-        new_id: Callable[[], EntryId],
         rules: ReviewRules | None = None,
     ) -> None:
         self.shelf = shelf
         self.looking = looking
         self.clock = clock
         self.rules = rules or ReviewRules()
-        self._new_id = new_id
 
     # Looking ------------------------------------------------------------------------------------------------
 
@@ -217,6 +215,13 @@ class ReviewService:
         self.allow(who, tenant, Role.REVIEWER)
         await self.shelf.queue.dismiss(tenant, ids)
 
+    async def write_down(
+        self, who: Reviewer, tenant: TenantId, what: str, after: JsonObject, note: str
+    ) -> Line:
+        """Write down something that changes no single entry; whether it is allowed was asked before."""
+        act = Act(who.name, self.clock.now(), what, after=after, note=checked_note(note))
+        return await self.shelf.verdicts.write(tenant, act)
+
     def allow(self, who: Reviewer, tenant: TenantId, role: Role = Role.VIEWER) -> None:
         """Let somebody go on.
 
@@ -262,12 +267,14 @@ class ReviewService:
     async def _public_copy(self, entry: Entry, said: Said, policy: CachePolicy | None) -> Entry:
         life = policy.review.verified_ttl if policy is not None else entry.expires_at - said.at
         status = entry.status if entry.status.is_verified else ReviewStatus.APPROVED
+        key = key_in(entry.commons, entry.prompt)
         return replace(
             entry,
-            id=self._new_id(),
+            # Named after its question: publishing again, after a half-way failure too, puts it in the same place.
+            id=EntryId(key[:16]),
             tenant=TenantId(PUBLIC),
             namespace=entry.commons,
-            key=key_in(entry.commons, entry.prompt),
+            key=key,
             status=status,
             review=replace(entry.review, by=said.by, at=said.at, edition="", only=""),
             expires_at=max(entry.expires_at, said.at + life),
