@@ -14,9 +14,24 @@ import orjson
 
 from semcache.core import CachePolicy, Draft, Effect
 from semcache.decide.gate import compare, features
+from semcache.decide.reasons import Veto
 from semcache.ports import Verifier
 from semcache.revising.covering import answered_question
 
+_IN_WORDS = frozenset(
+    veto.value
+    for veto in (
+        Veto.NUMBERS,
+        Veto.UNITS,
+        Veto.MONEY,
+        Veto.DATES,
+        Veto.NAMES,
+        Veto.CODES,
+        Veto.PLACES,
+        Veto.KIND,
+    )
+)
+"""What an answer can be seen to have taken up: another thing is named. That a `not` was minded cannot be seen."""
 _ROOM = 2_000
 """Characters that any answer may grow by; beyond, it may double."""
 
@@ -50,12 +65,21 @@ def flaw(revision: Revision, policy: CachePolicy, verifier: Verifier | None, fen
     return _against_question(revision, policy, verifier)
 
 
-def _against_question(revision: Revision, policy: CachePolicy, verifier: Verifier | None) -> str | None:
-    asked, stored = revision.asked, revision.draft.entry.prompt
-    answered = answered_question(asked, stored, revision.new)
+def is_hopeless(policy: CachePolicy, asked: str, stored: str) -> bool:
+    """True when the questions differ in what no revised answer can be seen to have minded: nothing would pass."""
+    return not _vetoes(policy, asked, stored) <= _IN_WORDS
+
+
+def _vetoes(policy: CachePolicy, asked: str, stored: str) -> frozenset[str]:
     # What was said before was found to agree; a question need not be whole by itself.
     rules = replace(policy.gate, fragment=Effect.OFF)
-    if compare(features(asked), features(answered), rules).vetoes:
+    return frozenset(compare(features(asked), features(stored), rules).vetoes)
+
+
+def _against_question(revision: Revision, policy: CachePolicy, verifier: Verifier | None) -> str | None:
+    asked, stored = revision.asked, revision.draft.entry.prompt
+    answered = answered_question(asked, stored, revision.old, revision.new)
+    if is_hopeless(policy, asked, stored) or _vetoes(policy, asked, answered):
         return "gate"
     if not policy.verifier:
         return None

@@ -17,32 +17,38 @@ _CLOSE = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]")
 _MOST_WORDS = 2000
 
 
-def answered_question(asked: str, stored: str, answer: str) -> str:
+def answered_question(asked: str, stored: str, before: str, answer: str) -> str:
     """Give the question that a revised answer answers.
 
     Args:
         asked: the new question.
         stored: the one that the old answer was given to.
-        answer: the revised answer.
+        before: the old answer.
+        answer: the revised one.
     """
     old, new = _WORD.findall(stored), _WORD.findall(asked)
     if len(old) + len(new) > _MOST_WORDS:
         return stored
-    low = answer.casefold()
+    texts = before.casefold(), answer.casefold()
     words: list[str] = []
     complete = True
     ours = [word.casefold() for word in old], [word.casefold() for word in new]
     for kind, i, j, k, m in SequenceMatcher(None, *ours, autojunk=False).get_opcodes():
-        taken = kind != "equal" and _is_taken_up(old[i:j], new[k:m], low)
+        taken = kind != "equal" and _is_taken_up(old[i:j], new[k:m], *texts)
         words += new[k:m] if taken or kind == "equal" else old[i:j]
         complete = complete and (taken or kind == "equal")
     # Put together again, the whole is the very question, with its own spaces.
     return asked if complete else stored if words == old else _joined(words)
 
 
-def _is_taken_up(old: Sequence[str], new: Sequence[str], answer: str) -> bool:
-    """True when the answer says what only the new question says, and does not say what only the old one said."""
-    return bool(new) and _stands_in(new, answer) and not (old and _stands_in(old, answer))
+def _is_taken_up(old: Sequence[str], new: Sequence[str], before: str, answer: str) -> bool:
+    """True when the revision made the answer say what only the new question says, and nothing of what only the old one did.
+
+    A word that stood there all along proves nothing.
+    """
+    if not new or not _stands_in(new, answer) or (old and _stands_in(old, answer)):
+        return False
+    return not _stands_in(new, before) or (bool(old) and _stands_in(old, before))
 
 
 def _stands_in(words: Sequence[str], answer: str) -> bool:

@@ -27,6 +27,7 @@ from semcache.revising.accounts import (
     with_usage,
 )
 from semcache.revising.band import Bands
+from semcache.revising.checking import is_hopeless
 from semcache.revising.memory import Refusals
 from semcache.revising.predicting import open_plain, open_predicted, refuses_predictions
 from semcache.revising.replies import Marked, Written
@@ -138,6 +139,8 @@ class Revising:
         reviser = reviser_of(step, self._backends)
         if reviser is None:
             return await self._plainly(step, draft, DraftWay.REVISE, "no-reviser")
+        if is_hopeless(step.policy, step.asked.request.prompt or "", draft.entry.prompt):
+            return await self._plainly(step, draft, DraftWay.REVISE, "gate")
         tokens = original_tokens(draft, text)
         task = task_of(step, draft, text, reviser, self._new_word(), tokens)
         estimate = await self._estimated(step, tokens, task)

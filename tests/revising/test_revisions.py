@@ -145,6 +145,45 @@ async def test_what_is_not_worth_it_is_not_tried() -> None:
     assert len(scene.bodies) == 1
 
 
+async def test_what_no_revision_could_be_seen_to_mind_is_not_tried() -> None:
+    scene = revising(lambda: says(keep()))
+    step = scene.step("How long may I not return an item?")
+    await scene.run(step)
+    assert step.trace.draft is not None
+    assert step.trace.draft.result == "declined-gate"
+    assert len(scene.bodies) == 1
+
+
+async def test_an_edit_that_leaves_the_difference_is_not_served() -> None:
+    scene = revising(lambda: says(change(("a week", "ten days"))))
+    step = scene.step()
+    assert text_of_body((await scene.run(step))[1]) == "plain"
+    assert step.trace.draft is not None
+    assert step.trace.draft.result == "failed-gate"
+
+
+async def test_answers_held_to_a_schema_are_not_changed_by_hand() -> None:
+    scene = revising(lambda: says(EDIT))
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
+    step = scene.step(response_format=form)
+    await scene.run(step)
+    assert step.trace.draft is not None
+    assert step.trace.draft.result == "declined-schema"
+    engine = scene.step(response_format=form, backend=scene.engine())
+    await scene.run(engine)
+    assert engine.trace.is_drafted
+
+
+async def test_an_upstream_without_schemas_is_asked_without_and_that_is_remembered() -> None:
+    scene = Scene(
+        lambda body, _: refuses(400, "response_format") if "response_format" in body else says(EDIT)
+    )
+    for _ in range(2):
+        step = scene.step()
+        assert text_of_body((await scene.run(step))[1]) == IN_NORWAY
+    assert ["response_format" in body for body in scene.bodies] == [True, False, False]
+
+
 async def test_without_prices_tokens_are_weighed() -> None:
     scene = revising(lambda: says(EDIT))
     step = scene.step(model="unpriced")
