@@ -17,7 +17,7 @@ from semcache.store.server import Server, named, raw
 from semcache.store.shapes import a_list, a_number, bytes_or_nil, some_bytes, triples
 
 MAX_PAGE = 500
-_MAX_CURSOR = 1 << 53
+_MAX_CURSOR = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class TenantReader:
             except StoreError as error:
                 if error.kind != "corrupt":
                     raise
-        return Page(tuple(entries), some_bytes(reply[0]).decode("ascii", "replace").removeprefix("("))
+        return Page(tuple(entries), some_bytes(reply[0]).decode("ascii", "replace"))
 
     async def show(self, tenant: TenantId, id: EntryId) -> Entry | None:
         """Give an entry by id, whether or not it may be served.
@@ -121,7 +121,7 @@ def _matches(entry: Entry, selector: Selector) -> bool:
 
 def _bound(cursor: str) -> str:
     if not cursor:
-        return "+inf"
+        return ""
     if not (cursor.isascii() and cursor.isdigit()) or int(cursor[:20]) > _MAX_CURSOR:
         raise StoreError("cursor is not one of ours", kind="invalid")
-    return f"({cursor}"
+    return cursor

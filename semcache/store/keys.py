@@ -8,12 +8,16 @@ no quoted tenant can produce.
     e:<id>        the entry's bytes (`store.codec`), server-side expiry
     k:<digest>    exact key -> id, same expiry
     s:<digest>    sorted set of ids by expiry: one a namespace, model and tag
-    age           sorted set of ids by order of storing: quota, listing, scan
+    age           sorted set of ids by order of storing, verified ones 2^52 behind all others: quota, listing, scan
     exp           sorted set of ids by expiry: what the server has dropped already
     meta          hash id -> bytes held, `#b` their sum, `#s` the order's counter
-    ep            hash of invalidation counters; the one key of a tenant that never expires
+    ep            hash of invalidation counters; never expires
     d:<id>        tombstone of an entry deleted by id
     x:<digest>    tombstone of its exact key (`key:<exact key>` in `core.Epochs`)
+    b:<digest>    set of questions that entries of an exact key must not answer (`core.Entry.barred`)
+    v:<id>        list of earlier versions of an entry, newest first
+    al, ah        audit log: its lines, and a hash of where it ends and what it let go (`store.verdicts`); never expire
+    rq            entries that wait for a human (`store.queue`, whose keys all begin with r)
     warm          heads of prompts to compute beforehand (`store.warm_shelf`)
 
 This module knows no Redis: it only names.
@@ -28,9 +32,13 @@ from urllib.parse import quote
 
 from semcache.core import Entry, TenantId
 from semcache.ports import Selector
+from semcache.review_rules import PUBLIC
 
 DIGEST_SIZE = 12
 """Bytes of the digests in key names: 96 bits, so a chance collision needs 2^48 names in one tenant."""
+
+PUBLIC_TENANT = TenantId(PUBLIC)
+"""Holds answers made public; no policy file's tenant can be called so, their names have no "~"."""
 
 KEY_EPOCH = "key:"
 """Prefix of the epoch of one exact key: a tombstone with a lifetime, not a durable counter."""

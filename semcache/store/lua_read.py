@@ -84,13 +84,26 @@ return {v, barred(head(v))}
 
 LIST = """
 local cursor, limit, n = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+-- Verified entries are this far behind all others in the order of going, but not in that of storing.
+local BEHIND = 4503599627370496
 local out, bytes, seen = {''}, 0, 0
+local function some(shift)
+  local top = '('..string.format('%.0f', cursor + shift)
+  local bottom = shift > 0 and string.format('%.0f', shift) or '-inf'
+  return redis.call('ZRANGE', age, top, bottom, 'BYSCORE', 'REV', 'LIMIT', 0, 64, 'WITHSCORES')
+end
+if cursor == '' then cursor = BEHIND else cursor = tonumber(cursor) end
 while seen < 2048 do
-  local rows = redis.call('ZRANGE', age, cursor, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 64, 'WITHSCORES')
+  local rows = {}
+  for _, shift in ipairs({0, BEHIND}) do
+    local found = some(shift)
+    for i = 1, #found, 2 do rows[#rows + 1] = {tonumber(found[i + 1]) - shift, found[i]} end
+  end
   if #rows == 0 then return out end
-  for i = 1, #rows, 2 do
-    local id, match = rows[i], true
-    cursor = '('..rows[i + 1]
+  table.sort(rows, function(a, b) return a[1] > b[1] end)
+  for i = 1, math.min(#rows, 64) do
+    local id, match = rows[i][2], true
+    cursor = rows[i][1]
     seen = seen + 1
     if n > 0 then
       local h = head(redis.call('GETRANGE', base..'e:'..id, 0, 1023))
@@ -106,11 +119,14 @@ while seen < 2048 do
       out[#out + 1] = v
       out[#out + 1] = barred(head(v))
       bytes = bytes + #v
-      if (#out - 1) / 3 >= limit or bytes > 4194304 then out[1] = cursor return out end
+      if (#out - 1) / 3 >= limit or bytes > 4194304 then
+        out[1] = string.format('%.0f', cursor)
+        return out
+      end
     end
   end
 end
-out[1] = cursor
+out[1] = string.format('%.0f', cursor)
 return out
 """
 

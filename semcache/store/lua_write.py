@@ -47,8 +47,8 @@ local function peek(id)
   local v = redis.pcall('GETRANGE', base..'e:'..id, 0, 1023)
   return type(v) == 'string' and head(v) or nil
 end
-local function drop(id)
-  local h = peek(id)
+local function drop(id, h)
+  h = h or peek(id)
   redis.call('DEL', base..'e:'..id)
   if h then untrace(id, h) end
   uncount(id)
@@ -67,16 +67,79 @@ local function reap(now, limit, gone)
     gone[#gone + 1] = id
   end
 end
+local function verified(h) return h.status == 'a' or h.status == 'e' end
+-- The first of the order of storing goes. Verified entries are this far behind all others in it.
+local BEHIND = 4503599627370496
 local function crowd(max_entries, max_bytes, keep, limit, gone)
   for _ = 1, limit do
-    local bytes = tonumber(redis.call('HGET', meta, '#b')) or 0
-    if redis.call('ZCARD', age) <= max_entries and bytes <= max_bytes then return end
-    local id = redis.call('ZRANGE', age, 0, 0)[1]
-    if not id or id == keep then return end
-    drop(id)
-    gone[#gone + 1] = 'D'
+    local bytes, count = tonumber(redis.call('HGET', meta, '#b')) or 0, redis.call('ZCARD', age)
+    if count <= max_entries and bytes <= max_bytes then return true end
+    local first = redis.call('ZRANGE', age, 0, 0, 'WITHSCORES')
+    local id = first[1]
+    if not id or (id == keep and count == 1) then return true end
+    local h, turn = peek(id), tonumber(first[2])
+    if h and verified(h) and turn < BEHIND then
+      -- From a version that had one order for all.
+      redis.call('ZADD', age, string.format('%.0f', turn + BEHIND), id)
+    else
+      drop(id, h)
+      gone[#gone + 1] = 'D'
+      gone[#gone + 1] = id
+      if id == keep then return false end
+    end
+  end
+  return true
+end
+-- Wrong types show themselves here, before anything is written.
+local function probe(h)
+  redis.call('ZCARD', age) redis.call('ZCARD', exp) redis.call('HGET', meta, '#b')
+  for i = 2, #h.fields do redis.call('ZCARD', base..'s:'..h.fields[i]) end
+  redis.call('SCARD', base..'b:'..h.exact)
+  if KEYS[2] then redis.call('XLEN', KEYS[2]) redis.call('GET', KEYS[3]) redis.call('ZCARD', KEYS[4]) end
+end
+-- Put a value in its place and in all sets. `mine` is the head of what stood there, `other` another entry of
+-- its exact key. Gives what went, when it dies, and whether it stayed.
+local function place(id, value, h, mine, other, ttl, size, max_entries, max_bytes)
+  local now, micros = clock()
+  local dies, grace = now + ttl, ttl + 60000
+  local gone = {}
+  redis.call('SET', base..'e:'..id, value, 'PX', ttl)
+  if mine then untrace(id, mine) end
+  uncount(id)
+  if other and other ~= id then
+    drop(other)
+    gone = {'D', other}
+  end
+  reap(now, 32, gone)
+  redis.call('SET', base..'k:'..h.exact, id, 'PX', ttl)
+  for i = 2, #h.fields do
+    local set = base..'s:'..h.fields[i]
+    redis.call('ZREMRANGEBYSCORE', set, '-inf', now)
+    redis.call('ZADD', set, dies, id)
+    extend(set, grace)
+  end
+  local turn = redis.call('HINCRBY', meta, '#s', 1)
+  if verified(h) then turn = turn + BEHIND end
+  redis.call('ZADD', age, string.format('%.0f', turn), id)
+  redis.call('ZADD', exp, dies, id)
+  redis.call('HSET', meta, id, size)
+  redis.call('HINCRBY', meta, '#b', size)
+  extend(age, grace) extend(exp, grace) extend(meta, grace)
+  -- What an answer must not be given for outlives it, however long it lives.
+  local bars = base..'b:'..h.exact
+  local left = redis.call('PTTL', bars)
+  if left >= 0 then redis.call('PEXPIRE', bars, math.max(left, ttl, BARRED_MS)) end
+  if h.status == 'r' then redis.call('SET', base..'x:'..h.exact, micros, 'PX', TOMBSTONE) end
+  local stays = crowd(max_entries, max_bytes, id, 256, gone)
+  if KEYS[2] then
+    redis.call('ZADD', KEYS[4], 'GT', dies, tenant)
+    extend(KEYS[4], grace)
+  end
+  if stays then
+    gone[#gone + 1] = 'P'
     gone[#gone + 1] = id
   end
+  return gone, dies, stays
 end
 """
 
@@ -85,8 +148,6 @@ local id, value, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
 local mark, size = ARGV[7], tonumber(ARGV[8])
 local h = head(value)
 local entry, exact = base..'e:'..id, base..'k:'..h.exact
-local new_verified = h.status == 'a' or h.status == 'e'
-local function verified(o) return o.status == 'a' or o.status == 'e' end
 if not current(h) then return {'epoch'} end
 if redis.call('EXISTS', base..'d:'..id) == 1 then return {'deleted'} end
 local old = redis.call('GET', entry)
@@ -103,48 +164,14 @@ local other = redis.call('GET', exact)
 if other and other ~= id then
   local o = peek(other)
   if o and current(o) then
-    if verified(o) and not new_verified then return {'verified'} end
+    if verified(o) and not verified(h) then return {'verified'} end
     if h.status == 'r' then return {'older'} end
   end
 end
--- Wrong types show themselves here, before anything is written.
-redis.call('ZCARD', age) redis.call('ZCARD', exp) redis.call('HGET', meta, '#b')
-for i = 2, #h.fields do redis.call('ZCARD', base..'s:'..h.fields[i]) end
-if KEYS[2] then redis.call('XLEN', KEYS[2]) redis.call('GET', KEYS[3]) redis.call('ZCARD', KEYS[4]) end
-
-local now, micros = clock()
-local dies, grace = now + ttl, ttl + 60000
-local gone = {}
-redis.call('SET', entry, value, 'PX', ttl)
-if mine then untrace(id, mine) end
-uncount(id)
-if other and other ~= id then
-  drop(other)
-  gone = {'D', other}
-end
-reap(now, 32, gone)
-redis.call('SET', exact, id, 'PX', ttl)
-for i = 2, #h.fields do
-  local set = base..'s:'..h.fields[i]
-  redis.call('ZREMRANGEBYSCORE', set, '-inf', now)
-  redis.call('ZADD', set, dies, id)
-  extend(set, grace)
-end
-redis.call('ZADD', age, redis.call('HINCRBY', meta, '#s', 1), id)
-redis.call('ZADD', exp, dies, id)
-redis.call('HSET', meta, id, size)
-redis.call('HINCRBY', meta, '#b', size)
-extend(age, grace) extend(exp, grace) extend(meta, grace)
-if h.status == 'r' then redis.call('SET', base..'x:'..h.exact, micros, 'PX', TOMBSTONE) end
-crowd(tonumber(ARGV[9]), tonumber(ARGV[10]), id, 256, gone)
-if KEYS[2] then
-  redis.call('ZADD', KEYS[4], 'GT', dies, tenant)
-  extend(KEYS[4], grace)
-end
-gone[#gone + 1] = 'P'
-gone[#gone + 1] = id
+probe(h)
+local gone, dies, stays = place(id, value, h, mine, other, ttl, size, tonumber(ARGV[9]), tonumber(ARGV[10]))
 announce(gone)
-return {'ok', dies, unpack(gone)}
+return {stays and 'ok' or 'full', dies, unpack(gone)}
 """
 
 DELETE_IDS = """
@@ -163,7 +190,8 @@ for i = 5 + n, #ARGV do
     if redis.call('EXISTS', base..'e:'..id) == 1 then count = count + 1 end
     redis.call('SET', base..'d:'..id, '1', 'PX', TOMBSTONE)
     if h then redis.call('SET', base..'x:'..h.exact, micros, 'PX', TOMBSTONE) end
-    drop(id)
+    drop(id, h)
+    redis.call('DEL', base..'v:'..id)
     gone[#gone + 1] = 'D'
     gone[#gone + 1] = id
   end
@@ -193,7 +221,8 @@ for _, id in ipairs(ids) do
   end
   if dead then
     if h then count = count + 1 end
-    drop(id)
+    drop(id, h)
+    redis.call('DEL', base..'v:'..id)
     redis.call('ZREM', set, id)
     gone[#gone + 1] = 'D'
     gone[#gone + 1] = id

@@ -15,41 +15,25 @@ This module knows nothing of vectors' meaning, policies or HTTP.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
 from semcache.errors import StoreError
 from semcache.ports import Change, Clock, Selector
-from semcache.store import codec
 from semcache.store.browse import Counts, Page, TenantReader
 from semcache.store.cluster import open_link
 from semcache.store.follower import follow
 from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
 from semcache.store.link import Argument, LinkRules, Reply
+from semcache.store.packing import OVERHEAD as OVERHEAD  # noqa: PLC0414  handed on
+from semcache.store.packing import Quota as Quota  # noqa: PLC0414  handed on
+from semcache.store.packing import packed
+from semcache.store.packing import same_quota as same_quota  # noqa: PLC0414  handed on
 from semcache.store.server import Server, named, raw
 from semcache.store.shapes import a_list, a_number, beside, bytes_or_nil, is_yes, some_bytes, triples
 
-OVERHEAD = 800
-"""Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
-LONGEST_LIFE = 10 * 365 * 86400.0
 _BATCH = 64
-_THREAD_ABOVE = 32 << 10
-"""Texts above this are packed in a thread: it takes about a millisecond."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """What one tenant may hold; the oldest go first. Bytes count values plus `OVERHEAD` each."""
-
-    entries: int = 100_000
-    bytes: int = 1 << 30
-
-
-def same_quota(_: TenantId) -> Quota:
-    """Give every tenant the default quota."""
-    return Quota()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,29 +121,32 @@ class RedisStore:
         """Store and announce an entry in one round trip; see `EntryStore.put`.
 
         False also when the entry has expired on arrival, when its id or exact key was deleted by
-        id or rejected since its epochs were asked for, or when a later verdict stands in its place.
+        id or rejected since its epochs were asked for, when a later verdict stands in its place, or when
+        verified entries leave it no room.
 
         Raises:
             StoreError: also `invalid` (cannot be written) and `quota` (larger than a tenant's all).
         """
-        life = min(entry.expires_at - entry.created_at, entry.expires_at - self._clock.now(), LONGEST_LIFE)
-        if not life > 0:
+        ready = await packed(entry, self._clock.now(), self._rules.quota_of)
+        if ready is None:
             return False
-        _check_id(entry.id)
-        large = entry.completion.size + len(entry.prompt) > _THREAD_ABOVE
-        value = await asyncio.to_thread(codec.encode, entry) if large else codec.encode(entry)
-        quota = self._rules.quota_of(entry.tenant)
-        size = len(value) + OVERHEAD
-        if size > quota.bytes:
-            raise StoreError("entry is larger than its tenant's quota", kind="quota")
         mark = dict(entry.epochs.values).get(f"{KEY_EPOCH}{entry.key}", 0)
         reply = await self._server.write(
             self._server.scripts.put,
             entry.tenant,
-            (raw(entry.id), value, max(1, int(life * 1000)), mark or "", size, quota.entries, quota.bytes),
+            (
+                raw(entry.id),
+                ready.value,
+                ready.ttl,
+                mark or "",
+                ready.size,
+                ready.quota.entries,
+                ready.quota.bytes,
+            ),
             lead=2,
+            dies=True,
         )
-        return is_yes(a_list(reply, 1)[0], b"ok", (b"epoch", b"deleted", b"older", b"verified"))
+        return is_yes(a_list(reply, 1)[0], b"ok", (b"epoch", b"deleted", b"older", b"verified", b"full"))
 
     async def delete(self, selector: Selector) -> int:
         """Invalidate what the selector names; see `EntryStore.delete`.
@@ -287,8 +274,3 @@ class RedisStore:
             count += removed
             if seen < _BATCH:
                 return count
-
-
-def _check_id(id: EntryId) -> None:
-    if not id or len(id) > 256 or id.startswith("#"):
-        raise StoreError("entry id is empty, longer than 256 characters, or begins with '#'", kind="invalid")

@@ -47,7 +47,13 @@ class Server:
         return await self.link.run(script, (base + b"ep",), (base, *arguments))
 
     async def write(
-        self, script: Script, tenant: TenantId, arguments: Sequence[Argument], *, lead: int
+        self,
+        script: Script,
+        tenant: TenantId,
+        arguments: Sequence[Argument],
+        *,
+        lead: int,
+        dies: bool = False,
     ) -> list[Reply]:
         """Run a writing script for a tenant; what it announces is seen by every follower.
 
@@ -56,6 +62,7 @@ class Server:
             tenant: Whose keys it may touch.
             arguments: Beside base, tenant and stream length, which every writing script takes.
             lead: How many items of the reply come before the list of what was announced.
+            dies: Whether the second of them says when the longest-lived of what was stored expires.
 
         Raises:
             StoreError: any fault, named.
@@ -64,10 +71,10 @@ class Server:
         keys = (base + b"ep",) if self._cluster else (base + b"ep", *self._shared)
         reply = a_list(await self.link.run(script, keys, (base, raw(tenant), self._length, *arguments)))
         if self._cluster and len(reply) > lead:
-            dies = a_number(reply[1]) if script is self.scripts.put else 0
+            last = a_number(reply[1]) if dies else 0
             keys = (self.keys.shared("ep"), *self._shared)
             await self.link.run(
-                self.scripts.announce, keys, (b"", raw(tenant), self._length, dies, *reply[lead:])
+                self.scripts.announce, keys, (b"", raw(tenant), self._length, last, *reply[lead:])
             )
         return reply
 

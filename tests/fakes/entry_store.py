@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
 from semcache.errors import StoreError
@@ -16,6 +16,7 @@ from semcache.store import codec
 from semcache.store.browse import Counts, Page
 from semcache.store.keys import KEY_EPOCH, epoch_keys, selector_keys
 from semcache.store.redis_store import OVERHEAD, Quota, same_quota
+from semcache.store.server import FULL
 
 TOMBSTONE = 3600.0
 
@@ -28,6 +29,9 @@ class _Tenant:
     epochs: dict[str, int] = field(default_factory=dict)
     dead_ids: dict[EntryId, float] = field(default_factory=dict)
     marks: dict[ExactKey, tuple[int, float]] = field(default_factory=dict)
+    barred: dict[ExactKey, set[str]] = field(default_factory=dict)
+    versions: dict[EntryId, list[bytes]] = field(default_factory=dict)
+    log: list[bytes] = field(default_factory=list)
 
 
 class FakeEntryStore:
@@ -86,6 +90,9 @@ class FakeEntryStore:
         held = self._of(entry.tenant)
         if self._refuses(held, entry, value):
             return False
+        return self._place(held, entry, value, quota)
+
+    def _place(self, held: _Tenant, entry: Entry, value: bytes, quota: Quota) -> bool:
         gone: list[EntryId] = []
         self._forget(held, entry.id)
         other = held.exact.get(entry.key)
@@ -101,9 +108,11 @@ class FakeEntryStore:
         gone += self._crowded(held, quota, entry.id)
         if gone:
             self._log.append(EntriesDeleted(entry.tenant, tuple(gone)))
-        self._log.append(EntryPut(entry.tenant, entry.id))
+        stays = entry.id in held.values
+        if stays:
+            self._log.append(EntryPut(entry.tenant, entry.id))
         self._wake()
-        return True
+        return stays
 
     async def delete(self, selector: Selector) -> int:
         await self._enter("delete")
@@ -121,6 +130,7 @@ class FakeEntryStore:
                 self._mark(held, entry.key)
             gone.append((name, entry is not None))
             self._forget(held, name)
+            held.versions.pop(name, None)
         self._announce_gone(selector.tenant, [name for name, _ in gone])
         return sum(there for _, there in gone)
 
@@ -212,7 +222,10 @@ class FakeEntryStore:
     def _entry(self, tenant: TenantId, name: EntryId) -> Entry | None:
         value = self._of(tenant).values.get(name)
         entry = codec.decode(value, tenant, id=name) if value else None
-        return entry if entry and entry.is_fresh(self._clock.now()) else None
+        if not entry or not entry.is_fresh(self._clock.now()):
+            return None
+        barred = self._of(tenant).barred.get(entry.key)
+        return replace(entry, barred=frozenset(barred) - {FULL}) if barred else entry
 
     def _is_current(self, held: _Tenant, entry: Entry) -> bool:
         born = dict(entry.epochs.values)
@@ -286,12 +299,18 @@ class FakeEntryStore:
     def _crowded(self, held: _Tenant, quota: Quota, keep: EntryId) -> list[EntryId]:
         gone = []
         while len(held.values) > quota.entries or self._size(held) > quota.bytes:
-            oldest = min(held.order, key=lambda name: held.order[name])
-            if oldest == keep:
+            first = min(held.order, key=lambda name: (self._is_verified(held.values[name]), held.order[name]))
+            if first == keep and len(held.values) == 1:
                 break
-            self._forget(held, oldest)
-            gone.append(oldest)
+            self._forget(held, first)
+            gone.append(first)
+            if first == keep:
+                break
         return gone
+
+    @staticmethod
+    def _is_verified(value: bytes) -> bool:
+        return value[3:4] in (b"a", b"e")
 
     def _invalidate(self, tenant: TenantId, key: str) -> int:
         held = self._of(tenant)
@@ -302,6 +321,7 @@ class FakeEntryStore:
             entry = self._entry(tenant, name)
             if entry and key in epoch_keys(entry):
                 self._forget(held, name)
+                held.versions.pop(name, None)
                 gone.append(name)
         self._announce_gone(tenant, gone)
         return len(gone)

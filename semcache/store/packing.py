@@ -1,0 +1,77 @@
+"""What a writing script is handed about an entry: its bytes, lifetime, size, and the bounds of its tenant.
+
+Knows the clock that lifetimes are counted by and what a tenant may hold; decides nothing about entries, sends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from semcache.core import Entry, EntryId, TenantId
+from semcache.errors import StoreError
+from semcache.store import codec
+
+OVERHEAD = 800
+"""Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
+LONGEST_LIFE = 10 * 365 * 86400.0
+_THREAD_ABOVE = 32 << 10
+"""Texts above this are packed in a thread: it takes about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one tenant may hold; the oldest go first, verified ones last. Bytes count values plus `OVERHEAD` each."""
+
+    entries: int = 100_000
+    bytes: int = 1 << 30
+
+
+def same_quota(_: TenantId) -> Quota:
+    """Give every tenant the default quota."""
+    return Quota()
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An entry ready to be sent: `ttl` in milliseconds, `size` in bytes as the `quota` counts them."""
+
+    value: bytes
+    ttl: int
+    size: int
+    quota: Quota
+
+
+async def packed(entry: Entry, now: float, quota_of: Callable[[TenantId], Quota]) -> Packed | None:
+    """Make an entry ready; None when it has expired already.
+
+    Args:
+        entry: what to store.
+        now: Unix seconds.
+        quota_of: what a tenant may hold.
+
+    Raises:
+        StoreError: `invalid` (cannot be written) and `quota` (larger than a tenant's all).
+    """
+    life = min(entry.expires_at - entry.created_at, entry.expires_at - now, LONGEST_LIFE)
+    if not life > 0:
+        return None
+    check_id(entry.id)
+    large = entry.completion.size + len(entry.prompt) > _THREAD_ABOVE
+    value = await asyncio.to_thread(codec.encode, entry) if large else codec.encode(entry)
+    quota = quota_of(entry.tenant)
+    size = len(value) + OVERHEAD
+    if size > quota.bytes:
+        raise StoreError("entry is larger than its tenant's quota", kind="quota")
+    return Packed(value, max(1, int(life * 1000)), size, quota)
+
+
+def check_id(id: EntryId) -> None:
+    """Refuse names that the store keeps for itself.
+
+    Raises:
+        StoreError: `invalid`.
+    """
+    if not id or len(id) > 256 or id.startswith("#"):
+        raise StoreError("entry id is empty, longer than 256 characters, or begins with '#'", kind="invalid")
