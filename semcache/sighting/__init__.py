@@ -1,1 +1,4 @@
-"""Which answers somebody should look at: seen beside the requests, put into the queue, judged beforehand."""
+"""Stored answers that met a question, and which of them somebody should look at.
+
+Works beside requests and after them: nothing here delays or fails one.
+"""
