@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from semcache.review.web.sessions import Attempts, Sessions
+from semcache.review.web.sessions import Sessions
 
 
 class Ticking:
@@ -65,22 +65,3 @@ def test_notices_are_told_once() -> None:
     session.say("done.approve", "e1")
     assert [notice.key for notice in session.told()] == ["done.approve"]
     assert session.told() == []
-
-
-def test_failed_tries_are_limited_by_address() -> None:
-    now = Ticking()
-    attempts = Attempts(now, most=3, window=60)
-    for _ in range(3):
-        assert attempts.wait("a") == 0
-        attempts.failed("a")
-    assert attempts.wait("a") == 60
-    assert attempts.wait("b") == 0
-    now.at += 60
-    assert attempts.wait("a") == 0
-
-
-def test_a_success_forgets_failures() -> None:
-    attempts = Attempts(Ticking(), most=1)
-    attempts.failed("a")
-    attempts.succeeded("a")
-    assert attempts.wait("a") == 0

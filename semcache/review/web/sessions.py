@@ -1,4 +1,4 @@
-"""Who is logged in: sessions in memory, and how often somebody may fail to begin one.
+"""Who is logged in: sessions in memory.
 
 A session's id is known to the browser alone; here stands its digest. Every form carries a token that is worked out
 from what the browser's cookie says, so that no other page can send it. All is forgotten when the process ends.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -25,7 +25,6 @@ ABSOLUTE = 12 * 3600.0
 """Seconds after which it ends anyway."""
 _MOST = 1000
 _MOST_NOTICES = 5
-_MOST_ADDRESSES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,44 +109,6 @@ class Sessions(Generic[Who]):
         return bool(cookie) and hmac.compare_digest(
             self.csrf_of(cookie).encode(), token.encode("utf-8", "surrogatepass")
         )
-
-
-class Attempts:
-    """Counts failed tries by address, and says when there were too many.
-
-    Args:
-        now: the clock.
-        most: failures within `window` seconds, after which no more tries are taken.
-        window: seconds for which a failure counts.
-    """
-
-    def __init__(self, now: Now, *, most: int = 10, window: float = 300.0) -> None:
-        self._now = now
-        self._most = most
-        self._window = window
-        self._failed: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def wait(self, address: str) -> float:
-        """Give the seconds until this address may try again, 0 when it may now."""
-        times = self._failed.get(address)
-        if times is None:
-            return 0.0
-        now = self._now()
-        while times and now - times[0] >= self._window:
-            times.popleft()
-        return times[0] + self._window - now if len(times) >= self._most else 0.0
-
-    def failed(self, address: str) -> None:
-        """Note a failed try."""
-        times = self._failed.setdefault(address, deque(maxlen=self._most))
-        times.append(self._now())
-        self._failed.move_to_end(address)
-        while len(self._failed) > _MOST_ADDRESSES:
-            self._failed.popitem(last=False)
-
-    def succeeded(self, address: str) -> None:
-        """Forget the failures of an address."""
-        self._failed.pop(address, None)
 
 
 def _digest(id: str) -> bytes:
