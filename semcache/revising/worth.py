@@ -16,8 +16,8 @@ from semcache.core import Draft, JsonObject, Usage
 SHARE = 0.25
 """Of the old answer's tokens that a revision is expected to write."""
 _WRITTEN = 4
-_BYTES_A_TOKEN = 3
-"""On the side of more tokens, for most texts and tokenizers."""
+_LETTERS = 4
+"""Characters of a token in English prose; of other scripts about one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +49,28 @@ def estimate_of(original: int, task: Sequence[JsonObject], plain: Sequence[JsonO
         plain: the request's own.
     """
     return Estimate(
-        Usage(_read(task), max(1, round(SHARE * original))),
-        Usage(_read(plain), original),
+        Usage(tokens_of(_text(task)), max(1, round(SHARE * original))),
+        Usage(tokens_of(_text(plain)), original),
     )
-
-
-def _read(messages: Sequence[JsonObject]) -> int:
-    # Messages that were read from JSON are whole Unicode here: others go past the cache.
-    return len(orjson.dumps(messages)) // _BYTES_A_TOKEN
 
 
 def original_tokens(draft: Draft, text: str) -> int:
     """Give the tokens of a draft's answer; estimated where it was itself revised, and its count is of the edit."""
     used = draft.entry.completion.usage
     counted = 0 if used is None or draft.entry.origin else used.completion_tokens
-    return counted or max(1, len(text.encode()) // (_BYTES_A_TOKEN + 1))
+    return counted or tokens_of(text)
 
 
 def _weight(usage: Usage) -> int:
     return usage.prompt_tokens + _WRITTEN * usage.completion_tokens
+
+
+def tokens_of(text: str) -> int:
+    """Guess how many tokens a text has; at least one."""
+    plain = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    return max(1, plain // _LETTERS + len(text) - plain)
+
+
+def _text(messages: Sequence[JsonObject]) -> str:
+    # Messages that were read from JSON are whole Unicode here: others go past the cache.
+    return orjson.dumps(messages).decode()
