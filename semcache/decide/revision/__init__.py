@@ -1,1 +1,1 @@
-"""Revising a stored answer for another question: what is asked of the reviser, what may be believed. Pure."""
+"""Revising a stored answer for a new question: what is asked of a model, what is believed of its reply, and whether it pays."""
