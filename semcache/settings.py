@@ -114,6 +114,28 @@ class LimitSettings(Strict):
     drain_seconds: Seconds = 30.0
 
 
+class AdminToken(Strict):
+    """Who may review: `secret` is a reference, `tenants` names them, or `*` for all."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    secret: str
+    role: Literal["viewer", "reviewer", "operator"]
+    tenants: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class AdminSettings(Strict):
+    """The reviewers' own listener. Without tokens it takes loopback only, and makes one for an operator.
+
+    `port` None is 8081, or a free one where that is taken; `public_host` is the name that browsers know it by.
+    """
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    public_host: str | None = None
+    tokens: tuple[AdminToken, ...] = ()
+
+
 class Settings(BaseSettings):
     """Everything a process needs to know before it reads its policies."""
 
@@ -138,6 +160,7 @@ class Settings(BaseSettings):
     encoder: EncoderSettings = EncoderSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    admin: AdminSettings = AdminSettings()
     metrics_token: str | None = None
     log_requests: bool = True
 
@@ -252,13 +275,18 @@ def _mistake(place: tuple[int | str, ...], kind: str, message: str, inside: str)
     return f"{name}: {message.removeprefix('Value error, ')}"
 
 
+_PARTS: dict[str, Any] = {"upstreams": UpstreamSettings, "tokens": AdminToken}
+
+
 def _known(place: tuple[int | str, ...]) -> list[str]:
     """Names of the settings at one place."""
     model: Any = Settings
     for name in place:
         field = getattr(model, "model_fields", {}).get(str(name))
-        # Inside a map of parts its keys stand in the place; the parts are all upstreams.
-        model = UpstreamSettings if field is None or name == "upstreams" else field.annotation
+        # Inside a map of parts its keys stand in the place; inside a list their numbers, which change nothing.
+        if isinstance(name, int):
+            continue
+        model = _PARTS.get(str(name), UpstreamSettings if field is None else field.annotation)
     return list(getattr(model, "model_fields", {}))
 
 

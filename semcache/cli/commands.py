@@ -7,6 +7,7 @@ import typer
 import semcache
 from semcache.cli import entries, explain, keys, models, policy, report, serve, warm
 from semcache.cli import eval as evaluation
+from semcache.cli.admin import admin
 from semcache.cli.engine import engine
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
 app.command()(serve.serve)
 app.command(hidden=True)(serve.worker)
 app.command()(engine)
+app.command()(admin)
 app.command()(explain.explain)
 app.command()(warm.warm)
 app.add_typer(models.app, name="models")

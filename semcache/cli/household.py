@@ -1,12 +1,13 @@
-"""The servers that belong to a proxy: an embedded Valkey and the local engine, started and kept alive.
+"""The servers that belong to a proxy: an embedded Valkey, the local engine and the review pages, kept alive.
 
-Both are ordinary servers behind ordinary addresses; in production either may be somebody else's.
+All are ordinary servers behind ordinary addresses; in production each may be run by somebody else.
 """
 
 from __future__ import annotations
 
 import asyncio
 
+from semcache.cli.admin_child import AdminChild
 from semcache.cli.screen import Screen
 from semcache.engine.child import EngineChild, EngineSpec
 from semcache.models.catalogue import resolve
@@ -19,8 +20,11 @@ from semcache.store.embedded import ChildRules, ValkeyChild
 class Household:
     """The children of one `semcache serve`.
 
-    Use as an async context manager: it is entered once both take requests, so that a proxy that
+    Use as an async context manager: it is entered once all take requests, so that a proxy that
     listens can also answer.
+
+    Raises:
+        PolicyError: the review pages would be open to the network without a token, or their address is taken.
     """
 
     def __init__(self, settings: Settings, screen: Screen) -> None:
@@ -29,6 +33,8 @@ class Household:
         self._valkey: ValkeyChild | None = None
         self._engine: EngineChild | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        # First, since it may be refused: nothing is started before.
+        self._admin = AdminChild(settings, screen.note) if settings.admin.enabled else None
         if settings.store.url is None:
             self._valkey = ValkeyChild(settings.data, ChildRules(), screen.note)
         if settings.runs_engine:
@@ -61,7 +67,7 @@ class Household:
         return str(self._engine.socket) if self._engine is not None else ""
 
     async def __aenter__(self) -> Household:
-        """Start both at once.
+        """Start the store and the engine at once, then the review pages.
 
         Raises:
             StoreError: the data directory is in use, or Valkey cannot start.
@@ -74,22 +80,31 @@ class Household:
                 if self._engine is not None:
                     with self._screen.waiting("loading the local model"):
                         await self._engine.start()
+            if self._admin is not None:
+                await self._admin.start(self.store_url)
         except BaseExceptionGroup as error:
             await self._stop()
             raise error.exceptions[0] from None
         except BaseException:
             await self._stop()
             raise
-        for child in (self._valkey, self._engine):
+        for child in (self._valkey, self._engine, self._admin):
             if child is not None:
                 self._tasks.append(asyncio.ensure_future(child.supervise()))
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Stop both; the store last, so that what workers wrote is kept."""
+        """Stop all; the store last, so that what workers wrote is kept."""
         await self._stop()
 
+    def announce(self) -> None:
+        """Say on the screen where the review pages are."""
+        if self._admin is not None:
+            self._admin.announce()
+
     async def _stop(self) -> None:
+        if self._admin is not None:
+            await self._admin.stop()
         if self._engine is not None:
             await self._engine.stop()
         if self._valkey is not None:

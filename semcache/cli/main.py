@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from semcache.errors import SemcacheError
+
+if TYPE_CHECKING:
+    import typer
 
 _NO_REPORTS = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK")
 """Read by libraries when they are imported: onnxruntime else keeps a device id and reports to its maker."""
@@ -20,14 +24,21 @@ def main() -> None:
     for variable in _NO_REPORTS:
         os.environ.setdefault(variable, "1")
     try:
-        from semcache.cli.commands import app  # noqa: PLC0415 - takes seconds, in which Ctrl-C may come
-
-        app()
+        _app()()
     except SemcacheError as error:
         sys.stderr.write(_red(f"semcache: {error}") + "\n")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _app() -> typer.Typer:
+    """Load the commands: takes seconds, in which Ctrl-C may come. The review pages do without all the others."""
+    if sys.argv[1:2] == ["admin"]:
+        from semcache.cli.admin import app  # noqa: PLC0415 - a small process beside the proxies
+    else:
+        from semcache.cli.commands import app  # noqa: PLC0415 - takes seconds
+    return app
 
 
 def _red(text: str) -> str:

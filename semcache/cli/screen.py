@@ -27,7 +27,7 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Say one thing."""
-        self.console.print(f"[bold]semcache[/bold]  {text}")
+        self.console.print(f"[bold]semcache[/bold]  {text}", soft_wrap=True)
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:

@@ -42,11 +42,21 @@ def serve(
     ] = None,
     config: Config = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes. [default: 1]")] = None,
+    admin_port: Annotated[
+        int | None, typer.Option(help="Port of the review pages; 0 takes a free one. [default: 8081]")
+    ] = None,
 ) -> None:
     """Start the proxy."""
     configure_logs()
     settings = settings_from(
-        config, host=host, port=port, data=data, policies=policies, upstream=upstream, workers=workers
+        config,
+        host=host,
+        port=port,
+        data=data,
+        policies=policies,
+        upstream=upstream,
+        workers=workers,
+        admin=None if admin_port is None else {"port": admin_port},
     )
     refuse_exposed(settings)
     screen = Screen()
@@ -97,11 +107,16 @@ async def _serve(settings: Settings, screen: Screen) -> None:
     async with household:
         wiring = Wiring(household.store_url, household.engine_socket)
         port = listener.getsockname()[1]
+
+        def ready() -> None:
+            screen.ready(settings, port)
+            household.announce()
+
         if settings.workers == 1:
-            await run_here(settings, wiring, listener, lambda: screen.ready(settings, port))
+            await run_here(settings, wiring, listener, ready)
         else:
             order = WorkerOrder.of(settings, wiring, listener)
-            await run_workers(order, settings, lambda: screen.ready(settings, port))
+            await run_workers(order, settings, ready)
 
 
 def listen(settings: Settings) -> socket.socket:

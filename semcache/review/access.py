@@ -19,6 +19,7 @@ from pathlib import Path
 
 from semcache.core import TenantId
 from semcache.errors import PolicyError
+from semcache.review.problems import ForbiddenError, NotThereError
 from semcache.review_rules import PUBLIC
 
 EVERY = "*"
@@ -59,6 +60,19 @@ class Reviewer:
     def sees(self, tenant: TenantId) -> bool:
         """True when the tenant's answers are this reviewer's business; public ones are for who sees all."""
         return EVERY in self.tenants or (tenant in self.tenants and tenant != PUBLIC)
+
+
+def allow(who: Reviewer, tenant: TenantId, role: Role) -> None:
+    """Let somebody go on.
+
+    Raises:
+        NotThereError: the tenant is not theirs to see.
+        ForbiddenError: the role does not reach.
+    """
+    if not who.sees(tenant):
+        raise NotThereError("tenant")
+    if not who.may(role):
+        raise ForbiddenError(role.value)
 
 
 @dataclass(frozen=True, slots=True)

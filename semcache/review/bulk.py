@@ -8,7 +8,7 @@ write, says what became of each, and may be broken off after any.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
 from semcache.core import EntryId, TenantId
@@ -81,7 +81,7 @@ class Bulk:
 
     async def run(
         self, who: Reviewer, tenant: TenantId, wanted: Filter, verdict: Verdict, digest: str, note: str = ""
-    ) -> AsyncIterator[BulkStep]:
+    ) -> AsyncGenerator[BulkStep, None]:
         """Settle what the dry run selected; the result is to be gone through, and closed to break off.
 
         Raises:
@@ -97,7 +97,7 @@ class Bulk:
 
     async def _steps(
         self, who: Reviewer, entries: list[tuple[EntryId, int, TenantId]], verdict: Verdict, note: str
-    ) -> AsyncIterator[BulkStep]:
+    ) -> AsyncGenerator[BulkStep, None]:
         for name, version, tenant in entries:
             yield await self._one(who, tenant, name, version, verdict, note)
 

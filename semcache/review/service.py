@@ -19,9 +19,9 @@ from semcache.errors import StoreError
 from semcache.evidence_port import Finding, Label, Source
 from semcache.ports import Clock
 from semcache.review import searching
-from semcache.review.access import Reviewer, Role
+from semcache.review.access import Reviewer, Role, allow
 from semcache.review.looking import Looking, Shelf, etag_of
-from semcache.review.problems import ConflictError, ForbiddenError, NotThereError, UnfitError
+from semcache.review.problems import ConflictError, NotThereError, UnfitError
 from semcache.review.verdicts import (
     Approve,
     Bar,
@@ -229,10 +229,7 @@ class ReviewService:
             NotThereError: the tenant is not theirs to see.
             ForbiddenError: the role does not reach.
         """
-        if not who.sees(tenant):
-            raise NotThereError("tenant")
-        if not who.may(role):
-            raise ForbiddenError(role.value)
+        allow(who, tenant, role)
 
     def _limit(self, limit: int) -> int:
         return max(1, min(limit, self.rules.page))

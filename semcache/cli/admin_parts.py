@@ -1,0 +1,175 @@
+"""What the admin process is built from. Builders only.
+
+Imports neither encoder nor index nor engine: the process stays small beside the proxies. Whoever adds an import here
+looks at `tests/review/test_small.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from semcache.core import CachePolicy, TenantId
+from semcache.decide.risk.prior import Prior
+from semcache.decide.risk.standing import Standing
+from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
+from semcache.errors import EncoderError
+from semcache.policy.snapshot import PolicySnapshot
+from semcache.policy.watch import LivePolicies
+from semcache.review.access import Opened, Role, TokenSpec, Tries, is_loopback, open_tokens
+from semcache.review.api import guarded, review_app
+from semcache.review.guard import Asgi, GuardRules
+from semcache.review.looking import Looking, Shelf
+from semcache.review.service import ReviewService
+from semcache.review.web.routes import mount_pages
+from semcache.settings import Settings, resolve_secret
+from semcache.standings import Standings
+from semcache.store.embedded import embedded_url
+from semcache.store.evidence_hits import EvidenceShelves
+from semcache.store.link import LinkRules
+from semcache.store.queue import ReviewShelves
+from semcache.store.redis_store import Quota, RedisStore, StoreRules
+from semcache.store.verdicts import RedisVerdicts, VerdictRules
+
+_log = structlog.get_logger()
+_DEADLINE = 5.0
+"""Seconds that a human waits for the store, where a request would wait a fraction of one."""
+
+
+class MachineClock:
+    """The machine's clocks."""
+
+    def now(self) -> float:
+        """Give Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Give seconds that never go back."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A service, and the policies that it follows."""
+
+    service: ReviewService
+    policies: LivePolicies
+
+
+def store_url(settings: Settings) -> str:
+    """Give where the store is.
+
+    Raises:
+        StoreError: `down`: no embedded server runs in the data directory.
+    """
+    return settings.store.url or embedded_url(settings.data)
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, url: str, *, scores: bool = True) -> AsyncIterator[Opening]:
+    """Open review on a store, follow the policies, close all of it.
+
+    Args:
+        settings: the configuration.
+        url: of the store.
+        scores: load the verifier, to score pairs anew.
+
+    Raises:
+        PolicyError: the policies are refused.
+        StoreError: the URL is not usable.
+    """
+    async with AsyncExitStack() as stack:
+        clock = MachineClock()
+        policies = await LivePolicies.open(settings.policies)
+        spawn = _spawning(stack)
+        spawn(policies.run())
+        rules = StoreRules(link=LinkRules(deadline=_DEADLINE), quota_of=_quotas(lambda: policies.current))
+        store = RedisStore(url, clock, rules)
+        verdicts = RedisVerdicts(url, clock, rules, VerdictRules())
+        evidence = EvidenceShelves(url, rules.link)
+        queue = ReviewShelves(url, rules.link)
+        for part in (store, verdicts, evidence, queue):
+            stack.push_async_callback(part.aclose)
+        shelf = Shelf(store, verdicts, queue.queue, evidence.labels)
+        verifier, prior = _verifier() if scores else (None, None)
+        standings = Standings(evidence.labels, prior, clock, spawn)
+
+        async def standing(policy: CachePolicy) -> Standing | None:
+            await standings.serving(policy)
+            return standings.known(policy)
+
+        looking = Looking(shelf, lambda: policies.current, clock, verifier, standing)
+        yield Opening(ReviewService(shelf, looking, clock), policies)
+
+
+def tokens_of(settings: Settings) -> Opened:
+    """Give the tokens in force.
+
+    Raises:
+        PolicyError: a bad token, or none on an address that others can reach.
+    """
+    specs = [
+        TokenSpec(token.name, resolve_secret(token.secret), Role(token.role), token.tenants)
+        for token in settings.admin.tokens
+    ]
+    return open_tokens(specs, settings.admin.host, settings.data)
+
+
+def application(settings: Settings, service: ReviewService, opened: Opened) -> Asgi:
+    """Put API and pages together, behind tokens and bounds."""
+    tries = Tries(time.monotonic)
+    app = review_app(service)
+    mount_pages(app, service, opened.tokens, tries)
+    return guarded(app, opened.tokens, tries, GuardRules(hosts=hosts_of(settings)))
+
+
+def hosts_of(settings: Settings) -> frozenset[str]:
+    """Give the names that a Host header may hold; empty: any."""
+    named = frozenset(name.lower() for name in (settings.admin.public_host,) if name)
+    if is_loopback(settings.admin.host):
+        return named | {"127.0.0.1", "localhost", "[::1]"}
+    return named | {settings.admin.host.lower()} if named else named
+
+
+def _verifier() -> tuple[ForestVerifier | None, Prior | None]:
+    try:
+        return open_verifier(), open_prior()
+    except EncoderError as error:
+        _log.error("no verifier: pairs are shown with the scores that they had", problem=str(error))
+        return None, None
+
+
+def _quotas(snapshot: Callable[[], PolicySnapshot]) -> Callable[[TenantId], Quota]:
+    def quota_of(tenant: TenantId) -> Quota:
+        default, current = Quota(), snapshot()
+        if tenant not in current.tenants:
+            return default
+        told = current.quota(tenant)
+        return Quota(told.max_entries or default.entries, told.max_bytes or default.bytes)
+
+    return quota_of
+
+
+def _spawning(stack: AsyncExitStack) -> Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]:
+    """Give what starts tasks that end with the stack."""
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def end() -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    stack.push_async_callback(end)
+    return spawn

@@ -1,0 +1,64 @@
+"""The admin API: review over HTTP, for programs and for the pages' own listener.
+
+Refusals are problem documents (RFC 9457), lists go on by cursors, every change of an entry repeats the ETag
+that was read (If-Match; 428 without, 412 when it is stale). What is allowed is asked of the service; the role each route
+needs at least stands in the OpenAPI document as `x-role`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+import semcache
+from semcache.errors import SemcacheError
+from semcache.review.access import Tokens, Tries
+from semcache.review.deciding_routes import deciding_routes
+from semcache.review.guard import Asgi, Guard, GuardRules
+from semcache.review.reading_routes import reading_routes
+from semcache.review.refusals import http_refused, invalid, refused
+from semcache.review.service import ReviewService
+
+
+def review_app(service: ReviewService) -> FastAPI:
+    """Give the admin API; `guarded` puts it behind tokens, without which it answers nothing."""
+    app = FastAPI(
+        title="semcache admin",
+        version=semcache.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        redirect_slashes=False,
+    )
+
+    @app.get("/livez", include_in_schema=False)
+    def livez() -> JSONResponse:
+        return JSONResponse({"status": "alive"}, headers={"cache-control": "no-store"})
+
+    app.include_router(reading_routes(service))
+    app.include_router(deciding_routes(service))
+    _refusals(app)
+    return app
+
+
+def guarded(inner: Asgi, tokens: Tokens, tries: Tries | None = None, rules: GuardRules | None = None) -> Asgi:
+    """Put the application behind its tokens, bounds and deadlines."""
+    return Guard(inner, tokens, tries or Tries(time.monotonic), rules or GuardRules())
+
+
+def _refusals(app: FastAPI) -> None:
+    @app.exception_handler(SemcacheError)
+    async def named(_: Request, error: SemcacheError) -> Response:
+        return refused(error)
+
+    @app.exception_handler(HTTPException)
+    async def by_framework(_: Request, error: HTTPException) -> Response:
+        return http_refused(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def of_wrong_shape(_: Request, error: RequestValidationError) -> Response:
+        return invalid(error)
