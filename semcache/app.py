@@ -57,8 +57,9 @@ from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
-from semcache.reviewing_parts import revising_of
+from semcache.reviewing_parts import ReviewShelves, revising_of, sights_of, sweeping
 from semcache.settings import Settings, resolve_secret
+from semcache.sighting.watches import Watches
 from semcache.standings import Standings
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
@@ -135,12 +136,12 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     policies = await LivePolicies.open(settings.policies, check=upstreams_known(settings))
     tasks.spawn(policies.run())
 
-    store = RedisStore(
-        wiring.store_url,
-        clock,
-        StoreRules(link=LinkRules(deadline=settings.store.deadline), quota_of=quotas(policies)),
-    )
+    kept = StoreRules(link=LinkRules(deadline=settings.store.deadline), quota_of=quotas(policies))
+    store = RedisStore(wiring.store_url, clock, kept)
     stack.push_async_callback(store.aclose)
+    reviewing = ReviewShelves(wiring.store_url, clock, kept)
+    stack.push_async_callback(reviewing.aclose)
+    tasks.spawn(sweeping(reviewing, store.tenants))
 
     encoder = await open_or_do_without(settings, stack)
     classifiers = None
@@ -184,9 +185,11 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         verifier,
         standings,
         evidence,
+        reviewing,
     )
     parts.watch_over_hits()
     stack.push_async_callback(parts.auditing.flush)
+    stack.push_async_callback(parts.sights.flush)
     parts.ledger.start()
     stack.callback(parts.ledger.stop)
     stack.push_async_callback(index.aclose)
@@ -234,6 +237,7 @@ class _Parts:
     verifier: ForestVerifier | None
     standings: Standings
     evidence: EvidenceShelves
+    reviewing: ReviewShelves
     door: EngineDoor | None = None
 
     def __post_init__(self) -> None:
@@ -251,6 +255,9 @@ class _Parts:
         )
         self.metrics = Metrics(self.health.gauges)
         self.ledger = Ledger(self.metrics, sys.stdout.buffer if self.settings.log_requests else None)
+        self.sights = sights_of(
+            self.reviewing, self.evidence, self.backends, self.clock, self.tasks.spawn, self.metrics.review
+        )
         self.auditing = auditing_of(
             self.evidence,
             self.backends,
@@ -259,6 +266,7 @@ class _Parts:
             self.clock,
             self.tasks.spawn,
             self.metrics.evidence,
+            heard=self.sights.on_label,
         )
         self.revising = revising_of(
             self.backends,
@@ -274,6 +282,7 @@ class _Parts:
     def watch_over_hits(self) -> None:
         """Begin to write down what was served."""
         self.tasks.spawn(self.auditing.run())
+        self.tasks.spawn(self.sights.run())
 
     def edge(self) -> Edge:
         """Put the proxy together."""
@@ -307,6 +316,8 @@ class _Parts:
                     clock=self.clock,
                     flush=self.auditing.flush,
                     labelled=self.metrics.evidence.labelled,
+                    verdicts=self.reviewing.verdicts,
+                    queue=self.reviewing.queue,
                 ),
             )
         )
@@ -339,7 +350,7 @@ class _Parts:
             verifier=self.verifier,
             kin=self.verifier,
             standings=self.standings,
-            watch=self.auditing,
+            watch=Watches(self.auditing, self.sights),
             revising=self.revising,
             memory=Memory(
                 encoder=self.encoder,

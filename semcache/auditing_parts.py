@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from semcache.asking.pace import Pace
 from semcache.asking.purse import Purse
-from semcache.auditing.auditor import Auditing, AuditLimits, Spawn
+from semcache.auditing.auditor import Auditing, AuditLimits, Heard, Spawn
 from semcache.auditing.books import Books
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Similar
@@ -34,6 +34,7 @@ def auditing_of(
     spawn: Spawn,
     told: Told,
     limits: AuditLimits | None = None,
+    heard: Heard | None = None,
 ) -> Auditing:
     """Give the auditor of a worker; the caller spawns its `run` and calls `flush` once at the end.
 
@@ -46,6 +47,7 @@ def auditing_of(
         spawn: starts a task that the lifespan owns.
         told: the metrics.
         limits: bounds.
+        heard: hears of each label.
     """
     purse = Purse(shelves.budget, micro_usd, audit_caps)
     bench = Bench(
@@ -55,7 +57,7 @@ def auditing_of(
         clock=clock,
         new_word=lambda: secrets.token_hex(_WORD),
     )
-    return Auditing(
+    auditing = Auditing(
         shelves.labels,
         Books(shelves.labels, shelves.hits),
         purse,
@@ -67,6 +69,8 @@ def auditing_of(
         told=told,
         limits=limits or AuditLimits(),
     )
+    auditing.heard = heard
+    return auditing
 
 
 def audit_caps(policy: CachePolicy) -> Spending:

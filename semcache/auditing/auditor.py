@@ -37,6 +37,7 @@ Keep = Callable[[Completion], Awaitable[bool]]
 WITNESS = 0.7
 """Temperature of a second answer that confirms: the same facts are wanted, in other words."""
 _REFUSED = Failed("status-400")
+Heard = Callable[[Label, Step, Hit], None]
 Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 
 
@@ -90,6 +91,9 @@ class Auditing:
         spawn: starts a task that the lifespan owns.
         told: hears of everything.
         limits: bounds.
+
+    Attributes:
+        heard: hears of each label, with the request and the hit it is about, once somebody is named.
     """
 
     def __init__(
@@ -116,6 +120,7 @@ class Auditing:
         self._spawn = spawn
         self._told = told
         self._limits = limits
+        self.heard: Heard | None = None
         self._slots = asyncio.Semaphore(limits.at_once)
         self._waiting: Counter[TenantId] = Counter()
         self._pause = Pause()
@@ -298,6 +303,8 @@ class Auditing:
             self._drop(job, "store")
             return
         if counted:
+            if self.heard is not None:
+                self.heard(label, job.step, hit)
             self._told.labelled(job.source, verdict.finding)
             self._told.audited(policy.tenant, policy.domain, verdict.finding)
 
