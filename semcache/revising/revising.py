@@ -161,6 +161,9 @@ class Revising:
             record = replace(record, input=found.used.prompt_tokens, output=found.used.completion_tokens)
         spent = await self._spent(reviser, found.used)
         if isinstance(found, Unrevised):
+            if found.reason == "late":
+                # What was not waited for is billed all the same.
+                spent = estimate.draft
             # It came on top of the plain call.
             lost = None if spent is None else -spent
             self._end(step, replace(record, saved=lost, seconds=-taken))

@@ -128,6 +128,9 @@ async def test_it_is_given_no_longer_than_the_old_answer_took() -> None:
     begun = loop.time()
     assert text_of_body((await scene.run(scene.step(), draft_of(seconds=0.2)))[1]) == "plain"
     assert 0.15 < loop.time() - begun < 2
+    record = scene.told.records[0]
+    assert record.expected is not None
+    assert record.saved == -record.expected
 
 
 async def test_what_is_not_worth_it_is_not_tried() -> None:
