@@ -58,10 +58,10 @@ class ShelfLimits:
         places: domains that decisions are kept of.
     """
 
-    by_meaning: int = 500
+    by_meaning: int = 300
     equal: int = 200
     tenant_bytes: int = 4 << 20
-    most: int = 5000
+    most: int = 1200
     most_bytes: int = 32 << 20
     decisions: int = 500
     places: int = 1000

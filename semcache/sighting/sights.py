@@ -3,7 +3,8 @@
     request  -> what was decided, and who got what       (a look-up and an append; nothing is read)
     flush    -> weighed one by one, handed to the queue, the heaviest of the grey zone to the judge
 
-A draft waits for what becomes of it. Of a request that forbids storing nothing is kept, nor of domains
+A draft waits for what becomes of it; nothing is seen where a model
+wrote the answer anew (drafts that are verified token by token, predictions). Of a request that forbids storing nothing is kept, nor of domains
 without review. Answers that an operator made public are another tenant's: sightings of them would bring
 questions of this one there, so there are none. Where the queue is away what was seen is let go and counted. Texts
 stand in sightings only.

@@ -63,14 +63,17 @@ class Weigher:
         self._left: OrderedDict[EntryId, None] = OrderedDict()
 
     def weigh(self, met: Met) -> Weighed | None:
-        """Make a sighting; None for a draft that came to nothing and was not nearly a hit."""
-        decision, drafted = _outcome(met)
+        """Make a sighting; None for a draft of which nothing was used, and which was not nearly a hit."""
+        decision, used = _outcome(met)
+        if used == _NOTHING_OF_IT:
+            return None
+        drafted = bool(used)
         asker = asker_digest(met.partition, met.user)
         traits = self._traits_of(decision.entry)
         if met.place is not None:
             asked = Traits(is_volatile(met.question[:_READ]), bool(signs_of_question(met.question)))
             traits = Traits(traits.volatile or asked.volatile, traits.personal or asked.personal)
-        found = self._attention(met, decision, drafted, traits, asker)
+        found = self._attention(met, decision, used, traits, asker)
         if isinstance(decision, Draft) and not drafted and not found.reasons:
             return None
         sighting = Sighting(
@@ -88,10 +91,9 @@ class Weigher:
         )
         return Weighed(sighting, met, traits)
 
-    def _attention(
-        self, met: Met, decision: Hit | Draft, drafted: bool, traits: Traits, asker: str
-    ) -> Attention:
-        served, entry = met.served or drafted, decision.entry
+    def _attention(self, met: Met, decision: Hit | Draft, used: str, traits: Traits, asker: str) -> Attention:
+        drafted, entry = bool(used), decision.entry
+        served = met.served or drafted
         is_vouched = vouched(met.policy, met.directives, entry, met.at)
         if met.audited:
             return audited(met.policy, is_vouched, served)
@@ -100,6 +102,7 @@ class Weigher:
         facts = Facts(
             served=served,
             drafted=drafted,
+            untouched=used == "kept",
             vouched=is_vouched,
             raised=bool(compared.raised),
             volatile=traits.volatile,
@@ -132,14 +135,27 @@ class Weigher:
         return True
 
 
-def _outcome(met: Met) -> tuple[Hit | Draft, bool]:
-    """Give the decision, a draft that was not used as the hit that it would have been; and whether one was used."""
-    decision = met.decision
+_NOTHING_OF_IT = "-"
+
+
+def _outcome(met: Met) -> tuple[Hit | Draft, str]:
+    """Give the decision and what became of a draft (`kept`, `edited`; "" where it was not used).
+
+    One that was not used is the hit that it would have been, if any. Where a model wrote the answer anew, guided by the
+    stored one or not, nothing that is stored was served.
+    """
+    decision, trace = met.decision, met.trace
     if not isinstance(decision, Draft):
-        return decision, False
-    if met.trace is not None and met.trace.is_drafted:
-        return decision, True
-    return would_be_hit(decision) or decision, False
+        return decision, ""
+    anew = False
+    if trace is not None and trace.draft is not None and trace.is_drafted:
+        if trace.draft.result in ("kept", "edited"):
+            return decision, trace.draft.result
+        anew = True
+    hit = would_be_hit(decision)
+    if hit is not None:
+        return hit, ""
+    return decision, _NOTHING_OF_IT if anew else ""
 
 
 def _word(met: Met, decision: Hit | Draft, drafted: bool) -> str:

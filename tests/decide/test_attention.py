@@ -26,7 +26,7 @@ from tests.decide.build import entry, policy
 
 POLICY = policy(verifier=True, min_score=0.88, review=ReviewPolicy(near=0.02, sample=0.1))
 BAR = Asked(0.95, 0.88)
-CALM = Hit(entry(), exact=False, similarity=0.99, score=0.99)
+CALM = Hit(entry(), exact=False, similarity=0.99, score=0.97)
 EQUAL = Hit(entry(), exact=True, similarity=1.0)
 
 
@@ -75,7 +75,6 @@ def test_near_the_score_the_risk_is_what_the_score_says() -> None:
         ({"personal": True}, ("personal",), 0.1),
         ({"personal": True, "stranger": True}, ("personal", "other-user"), 1 - 0.4 * 0.98),
         ({"stranger": True}, (), 0.0),
-        ({"stranger": True, "first": True}, ("other-user",), 0.02),
         ({"raised": True, "volatile": True}, ("gate", "volatile"), 1 - 0.9 * 0.85),
     ],
 )
@@ -83,6 +82,25 @@ def test_facts(facts: dict[str, bool], reasons: tuple[str, ...], risk: float) ->
     found = looked(**facts)
     assert found.reasons == reasons
     assert found.risk == pytest.approx(risk)
+
+
+def test_where_the_score_is_sure_the_threshold_is_not_asked() -> None:
+    near = replace(CALM, similarity=0.951)
+    assert looked(replace(near, score=0.98)).reasons == ("near-threshold",)
+    assert looked(replace(near, score=0.981)).reasons == ()
+    assert looked(replace(near, score=None)).reasons == ("near-threshold",)
+
+
+def test_the_first_hit_by_another_user_is_drawn_oftener_than_others() -> None:
+    rules = replace(POLICY, review=ReviewPolicy(near=0.02, sample=0.01))
+    facts = Facts(stranger=True, first=True)
+    assert attention(rules, CALM, BAR, facts, 0.005).reasons == ("other-user",)
+    drawn = attention(rules, CALM, BAR, facts, 0.09)
+    assert (drawn.reasons, drawn.risk) == (("other-user",), pytest.approx(0.02))
+    assert attention(rules, CALM, BAR, facts, 0.1).reasons == ()
+    # Beside another reason it needs no luck.
+    found = attention(rules, CALM, BAR, replace(facts, raised=True), 0.9)
+    assert found.reasons == ("gate", "other-user")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +133,16 @@ def test_drafts() -> None:
     ):
         assert looked(far, coin=0.0, served=False, volatile=True, personal=True) == Attention()
         assert looked(far, drafted=True).reasons == ("draft",)
+
+
+def test_edited_drafts_are_drawn_and_those_left_as_they_were_all_come() -> None:
+    rules = replace(POLICY, review=ReviewPolicy(near=0.02, sample=0.01))
+    near = Draft(entry(), 0.85)
+    assert attention(rules, near, BAR, Facts(drafted=True), 0.09).reasons == ("draft",)
+    assert attention(rules, near, BAR, Facts(drafted=True), 0.1) == Attention()
+    left = attention(rules, near, BAR, Facts(drafted=True, untouched=True), 0.9)
+    assert left.reasons == ("draft",)
+    assert left.risk == pytest.approx(0.12)
 
 
 def test_a_draft_that_only_the_evidence_stands_against_is_a_would_be_hit() -> None:
@@ -185,6 +213,7 @@ def test_a_hit_below_the_threshold_was_served_for_standing_alone() -> None:
         Facts,
         served=st.booleans(),
         drafted=st.booleans(),
+        untouched=st.booleans(),
         vouched=st.booleans(),
         raised=st.booleans(),
         volatile=st.booleans(),

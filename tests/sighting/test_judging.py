@@ -53,7 +53,7 @@ async def test_everything_else_is_not() -> None:
 async def test_drafts_vetoes_and_would_be_hits_are_judged() -> None:
     scene = Scene()
     step = scene.meet(draft(scene), "one?", policy=judged_by())
-    step.trace.draft = DraftRecord("revise", "edited")
+    step.trace.draft = DraftRecord("revise", "kept")
     step = scene.meet(draft(scene, 0.95, ("numbers",)), "two?", policy=judged_by())
     step.trace.stored = True
     scene.meet(scene.hit(0.99, shadow=True), "three?", policy=judged_by())

@@ -79,12 +79,14 @@ async def test_equal_questions() -> None:
 
 async def test_who_asks_is_another() -> None:
     scene = Scene()
+    scene.flips[0] = 0.05
     calm = scene.hit(0.99, author=author_of("ann"))
-    assert (await scene.seen(calm, user="ann")).reasons == ()
-    assert (await scene.seen(calm, user="bob")).reasons == ("other-user",)
+    drawing = replace(POLICY, review=ReviewPolicy(sample=0.01))
+    assert (await scene.seen(calm, user="ann", policy=drawing)).reasons == ()
+    assert (await scene.seen(calm, user="bob", policy=drawing)).reasons == ("other-user",)
     # It has left its author.
-    assert (await scene.seen(calm, user="cem")).reasons == ()
-    assert (await scene.seen(scene.hit(0.99, author=""), user="bob")).reasons == ()
+    assert (await scene.seen(calm, user="cem", policy=drawing)).reasons == ()
+    assert (await scene.seen(scene.hit(0.99, author=""), user="bob", policy=drawing)).reasons == ()
 
 
 async def test_words_of_persons_and_of_the_moment() -> None:
@@ -138,12 +140,23 @@ async def test_a_draft_waits_for_what_becomes_of_it() -> None:
     step = scene.meet(draft(scene))
     await scene.flushed()
     assert scene.queue.seen == []
-    step.trace.draft = DraftRecord("revise", "edited")
+    step.trace.draft = DraftRecord("revise", "kept")
     await scene.flushed()
     (found,) = scene.queue.seen
     assert (found.outcome, found.reasons) == ("draft", ("draft",))
     await scene.flushed()
     assert len(scene.queue.seen) == 1
+
+
+@pytest.mark.parametrize("result", ["edited", "verified", "predicted", "rewritten"])
+async def test_only_what_was_taken_from_the_stored_answer_is_seen(result: str) -> None:
+    scene = Scene()
+    step = scene.meet(draft(scene))
+    step.trace.draft = DraftRecord("auto", result)
+    await scene.flushed()
+    assert [(found.outcome, found.risk) for found in scene.queue.seen] == [("draft", 0.0)] * (
+        result == "edited"
+    )
 
 
 @pytest.mark.parametrize("end", ["failed", "stored", "answered", "late", "crowd"])
