@@ -49,7 +49,10 @@ local function peek(id)
 end
 local function drop(id, h)
   h = h or peek(id)
-  redis.call('DEL', base..'e:'..id)
+  -- With it go the questions it has met, and its place among those that wait for a reviewer.
+  redis.call('DEL', base..'e:'..id, base..'rw:'..id, base..'ra:'..id)
+  redis.pcall('ZREM', base..'rq', id)
+  redis.pcall('ZREM', base..'rt', id)
   if h then untrace(id, h) end
   uncount(id)
   return h

@@ -386,3 +386,27 @@ async def check_pages(url: str, risks: list[float], moved: list[tuple[str, int]]
     order = sorted(zip(risks, names, strict=True), reverse=True)
     assert found == [name for _, name in order if name in found]
     await bench.link.aclose()
+
+
+@pytest.mark.parametrize("way", ["id", "tag", "tenant", "replaced"])
+async def test_an_entry_that_goes_takes_its_questions_along_in_the_same_step(bench: Bench, way: str) -> None:
+    store = RedisStore(bench.url, WallClock(), StoreRules(link=LINK, prefix=bench.prefix))
+    try:
+        gone = entry("gone", tags=("doc",))
+        assert await store.put(gone)
+        await bench.queue.sight(ACME, [sighting(gone.id)])
+        assert (await bench.queue.waiting(ACME)).waiting
+        match way:
+            case "id":
+                await store.delete(Selector(ACME, ids=(gone.id,)))
+            case "tag":
+                await store.delete(Selector(ACME, tag="doc"))
+            case "tenant":
+                await store.delete(Selector(ACME))
+            case _:
+                assert await store.put(replace(gone, id=EntryId("other"), version=1))
+        assert await bench.names(b"r[wa]:gone") == []
+        assert [item.entry for item in (await bench.queue.waiting(ACME)).waiting] == []
+        assert await bench.queue.size(ACME) == 0
+    finally:
+        await store.aclose()
