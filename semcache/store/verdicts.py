@@ -7,6 +7,10 @@ announcement is a second script (see `store.redis_store`).
 Compared are not id and version alone: the bytes that the script finds must be those that were read a moment before and
 say what the caller saw, so a value that was put anew under the same id and version is not approved unseen.
 
+A verdict is acknowledged once the server has handed its append-only file to the kernel, which it puts off for up to two
+seconds while its disk is busy: killing the server loses none. Losing power loses what its own rules
+for syncing say (embedded: a second). A server without such a file promises nothing, and is not waited for.
+
 Kept are, per tenant and without an end, the audit log (`VerdictRules.lines`: older lines go, and the digest of the last that
 went stays), per exact key the barred questions (`scripts.BARRED_MS`), and per entry its earlier versions: as
 long as the entry and at most 30 days after its removal, none after a purge, an invalidation or a deletion by id. They are
@@ -35,12 +39,15 @@ from semcache.store.link import Argument, Reply
 from semcache.store.lua_verdict import VerdictScripts
 from semcache.store.packing import Packed, check_id, packed
 from semcache.store.redis_store import StoreRules
+from semcache.store.scripts import Script
 from semcache.store.server import FULL, Server, raw
 from semcache.store.shapes import a_list, a_number, bytes_or_nil, some_bytes
 
 _TRIES = 64
 """Whoever loses a race for the end of the log tries again: each time somebody else has won."""
 _PAUSE = 0.01
+_LONGEST_WAIT = 5.0
+"""Seconds for the server to write its file: it puts that off for at most two."""
 _WALK = 500
 _MOST_LIMIT = 500
 _MOST_NUMBER = 1 << 50
@@ -126,6 +133,21 @@ class RedisVerdicts:
                 return None
         takes = changed is None or changed.status is ReviewStatus.REJECTED
         script = self._scripts.less if takes else self._scripts.apply
+        line = await self._applied(expected, ready, act, tuple(bar), tuple(unbar), script)
+        if line is not None:
+            await self._written(tenant)
+        return line
+
+    async def _applied(
+        self,
+        expected: Entry,
+        ready: Packed | None,
+        act: Act,
+        bar: Sequence[str],
+        unbar: Sequence[str],
+        script: Script,
+    ) -> Line | None:
+        tenant = expected.tenant
         async with self._turn(tenant):
             for turn in range(_TRIES):
                 state = await self._state(tenant, expected.id)
@@ -151,6 +173,12 @@ class RedisVerdicts:
         """
         check_id(entry)
         _check_questions((pair.asked,))
+        news = await self._barred(tenant, entry, pair, act)
+        # Also where it was so already: whoever said it first may not have been told yet.
+        await self._written(tenant)
+        return news
+
+    async def _barred(self, tenant: TenantId, entry: EntryId, pair: Pair, act: Act) -> bool:
         async with self._turn(tenant):
             for turn in range(_TRIES):
                 state = await self._state(tenant, None)
@@ -182,7 +210,10 @@ class RedisVerdicts:
             return None
         line = await self._noted(entry.tenant, act, entry)
         if line is not None:
+            # The line first, on the disk too: the two may be on two servers.
+            await self._written(entry.tenant)
             await self._place_public(public)
+            await self._written(public.tenant)
         return line
 
     async def versions(self, tenant: TenantId, id: EntryId) -> list[Entry]:
@@ -210,6 +241,7 @@ class RedisVerdicts:
         line = await self._noted(tenant, act, None)
         if line is None:
             raise StoreError("audit log: reply of another shape than asked for", kind="error")
+        await self._written(tenant)
         return line
 
     async def log(self, tenant: TenantId, cursor: str = "", limit: int = 50) -> LogPage:
@@ -257,6 +289,15 @@ class RedisVerdicts:
     def _turn(self, tenant: TenantId) -> asyncio.Lock:
         # One writer of this process at a time: they would only take each other's place in the chain.
         return self._turns.setdefault(tenant, asyncio.Lock())
+
+    async def _written(self, tenant: TenantId) -> None:
+        """Wait until the server has written what it did to its file, if it keeps one."""
+        until = asyncio.get_running_loop().time() + _LONGEST_WAIT
+        # Counted are also writes that came in since; but it is empty each time that the server has done its round.
+        while a_number(await self._server.read(self._scripts.unwritten, tenant, ())):
+            if asyncio.get_running_loop().time() > until:
+                raise StoreError("verdicts: the server's disk is too slow to keep them", kind="late")
+            await asyncio.sleep(_PAUSE)
 
     async def _state(self, tenant: TenantId, id: EntryId | None) -> _State:
         name = raw(id) if id else b""
