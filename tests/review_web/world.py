@@ -34,6 +34,7 @@ schema_version: 1
 tenant: {tenant}
 access: {{anonymous: never, unknown_keys: reject, keys: [{{name: k, hash: "sha256:{hash}"}}]}}
 default_domain: general
+defaults: {{mode: semantic}}
 domains:
   general: {{threshold: 0.9, verified_threshold: 0.87, draft_threshold: 0.75}}
   dosage: {{threshold: 0.95, verified_threshold: 0.93}}

@@ -184,6 +184,8 @@
   localise(document);
   token();
   all(".js").forEach((item) => { item.hidden = false; });
+  const eager = one("#token, #answer, #words");
+  if (eager && document.activeElement === document.body && !rows().length) eager.focus();
   const first = rows()[0];
   if (first && one("#rows")) select(first, document.activeElement === document.body);
 })();
