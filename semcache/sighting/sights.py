@@ -117,10 +117,16 @@ class Sights:
             self._meet(step, hit, served=label.source is not Source.SHADOW, audited=True)
 
     async def run(self) -> None:
-        """Hand sightings on every few seconds, for as long as the worker lives."""
-        while True:
-            await asyncio.sleep(self._limits.flush_every)
-            await self.flush()
+        """Hand sightings on every few seconds, for as long as the worker lives.
+
+        Once it is cancelled a last `flush` begins no judging any more.
+        """
+        try:
+            while True:
+                await asyncio.sleep(self._limits.flush_every)
+                await self.flush()
+        finally:
+            self._judging = None
 
     async def flush(self) -> None:
         """Weigh what was seen, and hand it on."""

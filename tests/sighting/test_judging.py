@@ -15,7 +15,10 @@ from semcache.journey import Backend
 from semcache.review_port import Opinion, Sighting
 from semcache.review_rules import AUTHOR
 from semcache.sighting.judging import JudgeLimits
+from semcache.sighting.promoting import Promoting
+from tests.fakes.entry_store import FakeEntryStore
 from tests.fakes.generator import FakeReply
+from tests.fakes.verdicts import FakeVerdicts
 from tests.sighting.scene import ACME, ASKED, Scene, digest_of, draft, judged_by, opinion, reply
 
 E1 = EntryId("e1")
@@ -174,6 +177,18 @@ async def test_a_backend_with_troubles_is_left_alone() -> None:
     assert scene.told.drops["pause"] >= 1
 
 
+async def test_at_the_end_of_a_worker_no_judging_begins() -> None:
+    scene = Scene()
+    task = asyncio.get_running_loop().create_task(scene.sights.run())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    scene.meet(scene.hit(0.91), policy=judged_by())
+    await scene.sights.flush()
+    assert len(scene.queue.seen) == 1
+    assert scene.tasks == []
+
+
 async def test_callers_keys_pay_for_nothing() -> None:
     scene = Scene()
     step = scene.step(scene.hit(0.91), policy=judged_by())
@@ -295,6 +310,27 @@ async def test_never_after_anything_was_said(word: str) -> None:
     await judged(scene, "c?")
     assert len(await scene.queue.opinions(ACME, E1)) == 3
     assert scene.verdicts.acts == []
+
+
+async def test_the_verdict_is_one_that_the_store_takes() -> None:
+    scene = Scene()
+    store = FakeEntryStore(scene.clock)
+    verdicts = FakeVerdicts(store, leaves=scene.queue.decided)
+    entry = scene.entry()
+    assert await store.put(entry)
+    held = await verdicts.show(ACME, E1)
+    assert held is not None
+    promoting = Promoting(scene.queue, verdicts, scene.evidence, scene.clock)
+    for asked in ("x1", "x2"):
+        await scene.queue.opine(ACME, Opinion(E1, asked, "wise", 0.95, scene.clock.at))
+    assert await promoting.consider(judged_by(promote_after=2), E1, "wise")
+    approved = await verdicts.show(ACME, E1)
+    assert approved is not None
+    assert (approved.status, approved.version) == (ReviewStatus.APPROVED, held.version + 1)
+    assert approved.completion == held.completion
+    (line,) = (await verdicts.log(ACME)).lines
+    assert (line.act.what, line.act.who) == ("promote", "judge:wise")
+    assert not await promoting.consider(judged_by(promote_after=2), E1, "wise")
 
 
 async def test_a_verdict_in_between_wins() -> None:

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from semcache.core import (
     Bypass,
@@ -26,12 +28,14 @@ from semcache.core import (
 )
 from semcache.evidence_port import Finding, Source
 from semcache.review_rules import PUBLIC, WHOLE
-from semcache.sighting.shelf import ShelfLimits
+from semcache.sighting.shelf import Met, ShelfLimits
 from semcache.sighting.sights import SightLimits
 from semcache.sighting.watches import Watches
+from semcache.sighting.weighing import Weigher
 from tests.sighting.scene import (
     ACME,
     ASKED,
+    PLACE,
     POLICY,
     STORED,
     Scene,
@@ -354,3 +358,16 @@ async def test_several_watches_are_one() -> None:
     ]
     await scene.flushed()
     assert len(scene.queue.seen) == 1
+
+
+@given(st.text(max_size=300), st.text(max_size=300), st.text(max_size=300), st.booleans())
+def test_any_texts_are_weighed(question: str, prompt: str, answer: str, equal: bool) -> None:
+    scene = Scene()
+    hit = scene.equal(prompt=prompt, text=answer) if equal else scene.hit(prompt=prompt, text=answer)
+    step = scene.step(hit, question)
+    place = None if equal else PLACE
+    met = Met(1.0, POLICY, Directives(), hit, question, place, step.partition, "", None, served=True)
+    weighed = Weigher(lambda: 0.5).weigh(met)
+    assert weighed is not None
+    assert 0.0 <= weighed.sighting.risk < 1.0
+    assert weighed.sighting.question == question
