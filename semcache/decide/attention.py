@@ -5,8 +5,8 @@ Each reason says how likely it is that the answer should not have gone to this q
     personal, and the asker is not its author   0.6     the same to the author   0.1
     volatile       0.15, of equal questions 0.05: these are bounded by the short lifetime of such answers
     near-score     1 - score: the score is a calibrated probability of being right
-    near-threshold 0.12 at the bar, falling to 0.04 at the end of what the policy calls near; not where the score is as near to
-                   certainty as that: on streams of intents half of the hits near the bar are such, and hardly one is wrong
+    near-threshold 0.12 at the bar, falling to 0.04 at the end of what the policy calls near; not where the score is as near
+                   to certainty as that: the verifier has seen more than the threshold
     gate           0.1: the gate found a difference, though not one that vetoes; or one that alone stood against a hit
     draft          0.08: a model edited the answer, and checks were passed; 0.12 where it found nothing to edit
     other-user     0.02: the first time that an answer leaves its author
