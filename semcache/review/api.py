@@ -20,7 +20,7 @@ from semcache.review.access import Tokens, Tries
 from semcache.review.deciding_routes import deciding_routes
 from semcache.review.guard import Asgi, Guard, GuardRules
 from semcache.review.reading_routes import reading_routes
-from semcache.review.refusals import http_refused, invalid, refused
+from semcache.review.refusals import defect, http_refused, invalid, refused
 from semcache.review.service import ReviewService
 
 
@@ -58,6 +58,10 @@ def _refusals(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def by_framework(_: Request, error: HTTPException) -> Response:
         return http_refused(error)
+
+    @app.exception_handler(Exception)
+    async def unforeseen(_: Request, __: Exception) -> Response:
+        return defect()
 
     @app.exception_handler(RequestValidationError)
     async def of_wrong_shape(_: Request, error: RequestValidationError) -> Response:

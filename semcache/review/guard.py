@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from traceback import extract_tb
 from typing import Any
 
 import structlog
@@ -108,7 +109,11 @@ class Guard:
                 return
             await self._answered(scope, _replayed(body, receive), told)
         except Exception as error:  # noqa: BLE001 - the boundary: nobody outside sees what went wrong inside
-            _log.error("an admin request failed", error=type(error).__name__, exc_info=error)
+            # Where, not what: messages and locals of a defect may hold what reviewers read.
+            at = [f"{frame.filename}:{frame.lineno}" for frame in extract_tb(error.__traceback__)[-5:]]
+            _log.error("an admin request failed", error=type(error).__name__, at=at)
+            if told.ended:
+                return  # the framework has told of it already
             if told.begun:
                 raise ConnectionAbortedError("an answer broke off") from None
             await defect()(scope, receive, told)
@@ -193,6 +198,7 @@ class _Told:
         self._send = send
         self._is_head = is_head
         self.beginning = asyncio.Event()
+        self.ended = False
 
     @property
     def begun(self) -> bool:
@@ -205,6 +211,7 @@ class _Told:
             present = {name.lower() for name, _ in message.get("headers", [])}
             more = [pair for pair in _HEAD if pair[0] not in present]
             message = {**message, "headers": [*message.get("headers", []), *more]}
-        elif self._is_head and message["type"] == "http.response.body":
-            message = {**message, "body": b""}
+        elif message["type"] == "http.response.body":
+            self.ended = not message.get("more_body", False)
+            message = {**message, "body": b""} if self._is_head else message
         await self._send(message)
