@@ -104,7 +104,7 @@
 
   document.addEventListener("keydown", (event) => {
     const field = typing(event.target);
-    if (field && event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.form && field.dataset.submits) {
+    if (field && event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.form && "submits" in field.dataset) {
       event.preventDefault();
       field.form.requestSubmit(one("[data-default]", field.form));
       return;
