@@ -12,7 +12,7 @@ class Told(Protocol):
         """A sighting went to the queue: `exact`, `semantic`, `draft` or `shadow`; `weighty`: somebody should look."""
 
     def dropped(self, what: str, count: int) -> None:
-        """Something was let go: `full`, `store`, or of the judge `queue`, `pace`, `pause`, `cap`, `budget`."""
+        """Something was let go: `full`, `store`, or of the judge `queue`, `pace`, `pause`, `cap`, `store`."""
 
     def judged(self, tenant: str, domain: str, word: str) -> None:
         """The judge was asked: `fits`, `doubts`, `unfit`, `unclear` or `failed`."""
