@@ -89,7 +89,7 @@ def gone(asked: Features, stored: Features, words: frozenset[str]) -> Gone:
     )
     return Gone(
         names=frozenset(names.odd_names(stored.names, asked.names)) if named else frozenset(),
-        codes=frozenset(names.odd_codes(stored.names, asked.names)) if coded else frozenset(),
+        codes=_codes(asked, stored) if coded else frozenset(),
         letters=stored.names.letters - asked.names.letters - {"a", "i"} if coded else frozenset(),
         places=frozenset(places.odd(stored.places, asked.places, asked.words))
         if Veto.PLACES in words
@@ -114,6 +114,16 @@ def _members(asked: Features, stored: Features, words: frozenset[str]) -> frozen
         others = asked.kinds.get(group, frozenset())
         if rule in words and (others - members or group.endswith("!")):
             found |= {(group, member) for member in members - others}
+    return frozenset(found)
+
+
+def _codes(asked: Features, stored: Features) -> frozenset[tuple[str, ...]]:
+    """Give the identifiers that only the stored question holds, and of each also what in it is odd: `-l` of `ls -l`."""
+    found = set(names.odd_codes(stored.names, asked.names))
+    for code in tuple(found):
+        odd = tuple(part for part in code if part not in asked.names.words)
+        if odd:
+            found.add(odd)
     return frozenset(found)
 
 
@@ -204,27 +214,34 @@ def _is_coded(code: tuple[str, ...], text: Text) -> bool:
     if len(whole) > _SHORT or not whole.isascii():
         return whole in _between().sub("", text.head.lower())
     # Too short to be sought among the letters of other words: an option, `C++`.
-    pattern = rf"(?<![^\W_]){re.escape(whole)}(?![\w+#])"
+    dash = "-{1,2}" if len(whole) == 1 and whole.isalpha() else ""
+    pattern = rf"(?<![^\W_]){dash}{re.escape(whole)}(?![\w+#])"
     return re.search(pattern, text.head.lower()) is not None
 
 
 def _is_letter(token: Token, i: int, text: Text, letters: frozenset[str]) -> bool:
-    """True for the `C` of `vitamin C`."""
+    """True for the `C` of `vitamin C`, the `l` of `ls -l`."""
     if len(token.low) != 1 or token.low not in letters or not i or token.first:
         return False
-    return token.raw.isupper() or is_han(text.words[i - 1])
+    return token.raw.isupper() or token.gap.endswith("-") or is_han(text.words[i - 1])
 
 
 def _is_counted(number: quantities.Number, lost: frozenset[quantities.Number], text: Text) -> bool:
     """True when a number of the answer is one that is gone; the markers of a list are no numbers."""
     if number.soft or _is_marker(number, text):
         return False
-    for other in lost:
-        if number.measure is not None and number.measure == other.measure:
-            return True
-        if number.text == other.text and (number.measure is None or other.measure is None):
-            return not (number.unit and not other.unit and other.sort != quantities.LENGTH)
-    return False
+    return any(_are_one(number, other) for other in lost)
+
+
+def _are_one(number: quantities.Number, other: quantities.Number) -> bool:
+    """True for equal amounts, and for equal figures where one of them has no unit: of a length, or of anything."""
+    if number.measure is not None and other.measure is not None:
+        # `30 kg: 300 mg` was read as one amount.
+        joined = "+" in number.text and other.text in number.text.split("+")
+        return number.measure == other.measure or (joined and number.measure[0] == other.measure[0])
+    if number.text != other.text:
+        return False
+    return not number.unit or bool(other.unit) or other.sort == quantities.LENGTH
 
 
 def _is_marker(number: quantities.Number, text: Text) -> bool:

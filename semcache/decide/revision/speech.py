@@ -1,0 +1,100 @@
+"""What a revised answer says that no answer to the question would: refusals, talk of its making, foreign matter. Pure.
+
+Each is an objection only where the older answer (for foreign matter: or the question) did not say it too, for an answer
+about prompt injection may quote one. English and Chinese; other languages are not read for talk, for addresses
+and scripts they are. An address that is right but new is refused as well: nobody can tell it from one that was
+put in. Knows nothing of what is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from semcache.decide.revision.flaws import Flaw
+
+_I = r"\bi(?:['\u2019]m|\s{1,4}am|\s{1,4}was)"
+_CANNOT = rf"(?:\bi\s{{1,4}}(?:can(?:not|['\u2019]t|\s{{1,4}}not)|could\s{{1,4}}not|couldn['\u2019]t)|{_I}\s{{1,4}}(?:not\s{{1,4}}able|unable)\s{{1,4}}to)"
+_REFUSALS = (
+    rf"{_CANNOT}\s{{1,4}}(?:\w{{1,30}}\s{{1,4}})?(?:help|assist|answer|provide|give|revise|edit|comply|determine|tell|say|find|access|share|fulfil)",
+    rf"{_I}\s{{1,4}}(?:very\s{{1,4}}|really\s{{1,4}}|so\s{{1,4}})?sorry\b|\bmy\s{{1,4}}apologies\b|\bi\s{{1,4}}apologi[sz]e\b|^\W{{0,4}}sorry\b|^\W{{0,4}}unfortunately\b",
+    r"\bas\s{1,4}an?\s{1,4}(?:ai\b|artificial|language\s{1,4}model|large\s{1,4}language)",
+    r"\bi\s{1,4}(?:do\s{1,4}not|don['\u2019]t)\s{1,4}(?:\w{1,30}\s{1,4})?(?:have|know)\s{1,4}(?:\w{1,30}\s{1,4}){0,3}(?:information|context|access|details|data|enough)",
+    r"\b(?:not\s{1,4}enough|insufficient|without\s{1,4}(?:more|further|additional))\s{1,4}(?:context|information|details)\b",
+    r"\b(?:please|could\s{1,4}you)\s{1,4}(?:provide|share|give)\s{1,4}(?:\w{1,30}\s{1,4}){0,3}(?:context|details|information|document)",
+    r"\b(?:context|document|text|passage)s?\s{1,4}(?:provided\s{1,4})?do(?:es)?\s{1,4}not\s{1,4}(?:mention|contain|include|say|specify)",
+    "抱歉|对不起|不好意思",
+    "作为(?:一个|一名)?(?:ai|人工智能|语言模型|大模型)",
+    "我(?:无法|不能|没法|没有办法|没有权限)(?:直接)?(?:回答|提供|帮助|确定|获取|访问|修改|给出|判断|完成)",
+    "(?:缺少|缺乏|没有)(?:足够的?|相关的?)?(?:上下文|信息|背景)|信息不足|请(?:您)?提供(?:更多|具体|相关)",
+)
+_WHICH = (
+    r"(?:previous|prior|stored|cached|old|older|original|earlier|existing|revised|updated|edited|new|newer)"
+)
+_MAKINGS = (
+    rf"\b(?:the|this|that|your|my|our)\s{{1,4}}{_WHICH}\s{{1,4}}(?:answer|question|response|reply|version)s?\b",
+    r"\bi(?:['\u2019]ve|\s{1,4}have)?\s{1,4}(?:\w{1,30}\s{1,4})?(?:updated|edited|revised|rewritten|changed|replaced|adapted|adjusted|modified|corrected|kept|swapped)\b",
+    r"\bhere(?:['\u2019]s|\s{1,4}is|\s{1,4}are)\s{1,4}(?:the|your|an?)\s{1,4}(?:\w{1,30}\s{1,4})?(?:edit|edits|edited|revised|revision|updated|update|rewritten|rewrite|corrected|changes)\b",
+    r"\bas\s{1,4}requested\b|\bper\s{1,4}your\s{1,4}(?:request|instructions?)\b",
+    r"\bno\s{1,4}(?:changes?|edits?)\s{1,4}(?:is|are|was|were)?\s{0,4}(?:needed|required|necessary|made)\b",
+    r"\b(?:answer|response)\s{1,4}(?:remains|stays|was|is)\s{1,4}(?:unchanged|the\s{1,4}same|correct\s{1,4}as)\b",
+    r"[\"'](?:edit|changes|answer|old|new|replace|rewrite|keep)[\"']\s{0,4}:",
+    "(?:之前|先前|原来|原有|原先|旧|存储|缓存|以前|上面|上述|修改后|更新后|修订后|新)的?(?:答案|回答|回复|问题|版本)",
+    "我(?:已经?|把|将|对)[^。！？\n]{0,12}(?:修改|更新|修订|改写|替换|编辑|调整|改为|改成)",
+    "(?:以下|下面|这)是?(?:修改|更新|修订|编辑|改写)(?:后|过)?的?",
+    "(?:按照?|根据|应)您?的?(?:要求|请求|指示)(?:进行|做)?了?(?:修改|更新|编辑|调整)|无需(?:修改|更改)|不需要(?:修改|更改)",
+)
+_FOREIGN = (
+    r"\b(?:ignore|disregard|forget|override)\s{1,4}(?:\w{1,30}\s{1,4}){0,3}(?:previous|prior|above|earlier|preceding|all|any|these|your)\b"
+    r"(?:\s{1,4}\w{1,30}){0,3}\s{0,4}(?:instruction|prompt|rule|message|direction|context|text)?",
+    r"\b(?:system|developer)\s{1,4}(?:prompt|message|instructions?)\b|\byou\s{1,4}are\s{1,4}now\b|\bnew\s{1,4}instructions?\s{0,4}:",
+    r"</?\s{0,4}(?:script|iframe|object|embed|form|input|img|svg|link|meta|style|base|video|audio)\b",
+    r"\bon(?:error|load|click|mouseover|focus)\s{0,4}=|\b(?:javascript|vbscript)\s{0,4}:|\bdata\s{0,4}:\s{0,4}(?:text|image|application)/",
+    r"<\|[^|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|^\s{0,3}#{2,4}\s{0,4}(?:system|instructions?|assistant|user)\b|^\s{0,4}(?:system|assistant|user)\s{0,4}:",
+    "(?:忽略|无视|忘记|忘掉|不要理会)(?:[^。！？\n]{0,8})(?:指令|指示|提示|规则|要求|内容)|系统提示词?|你现在是",
+)
+
+
+@lru_cache(maxsize=3)
+def _compiled(phrases: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(phrase, re.IGNORECASE | re.MULTILINE) for phrase in phrases)
+
+
+@lru_cache(maxsize=1)
+def _address() -> re.Pattern[str]:
+    return re.compile(
+        r"[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'()\[\]，。；！？、]{1,2000}"
+        r"|(?<![a-z0-9._%+-])[a-z0-9._%+-]{1,64}@[a-z0-9.-]{1,120}\.[a-z]{2,24}"
+        r"|(?<![a-z0-9@.-])(?:[a-z0-9-]{1,63}\.){1,5}"
+        r"(?:com|net|org|io|cn|info|biz|ru|top|xyz|shop|site|online|app|dev|co|me|cc|link|click|ly|gl|uk|de|fr|edu|gov)(?![a-z0-9-])"
+        r"|(?<!\d)(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\d.])"
+    )
+
+
+def talk(asked: str, old: str, new: str) -> Iterator[Flaw]:
+    """Yield what a revised answer says that it should not.
+
+    Args:
+        asked: the question that it is to answer.
+        old: the answer that it was made of.
+        new: the answer.
+    """
+    if _says_newly(_REFUSALS, new, old):
+        yield Flaw.REFUSAL
+    if _says_newly(_MAKINGS, new, old):
+        yield Flaw.MAKING
+    if _says_newly(_FOREIGN, new, f"{old}\n{asked}") or not addresses(new) <= addresses(old) | addresses(
+        asked
+    ):
+        yield Flaw.FOREIGN
+
+
+def _says_newly(phrases: tuple[str, ...], new: str, known: str) -> bool:
+    """True when a phrase stands in `new`, and none like it in `known`."""
+    return any(phrase.search(new) and not phrase.search(known) for phrase in _compiled(phrases))
+
+
+def addresses(text: str) -> frozenset[str]:
+    """Give the links, hosts and e-mail addresses of a text, without what ends a sentence behind them."""
+    return frozenset(match.group().rstrip(".,:;!?*_`~/") for match in _address().finditer(text.lower()))
