@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from semcache.core import Completion, Draft, DraftRecord, Usage
+from semcache.decide.revision.check import hopeless
 from semcache.journey import Backend, Keep, Step
 from semcache.ports import Clock, UpstreamReply, Verifier
 from semcache.review_rules import DraftWay
@@ -27,7 +28,6 @@ from semcache.revising.accounts import (
     with_usage,
 )
 from semcache.revising.band import Bands
-from semcache.revising.checking import is_hopeless
 from semcache.revising.memory import Refusals
 from semcache.revising.predicting import open_plain, open_predicted, refuses_predictions
 from semcache.revising.replies import Marked, Written
@@ -139,8 +139,9 @@ class Revising:
         reviser = reviser_of(step, self._backends)
         if reviser is None:
             return await self._plainly(step, draft, DraftWay.REVISE, "no-reviser")
-        if is_hopeless(step.policy, step.asked.request.prompt or "", draft.entry.prompt):
-            return await self._plainly(step, draft, DraftWay.REVISE, "gate")
+        why = hopeless(step.policy, step.asked.request.prompt or "", draft.entry.prompt)
+        if why is not None:
+            return await self._plainly(step, draft, DraftWay.REVISE, why)
         tokens = original_tokens(draft, text)
         task = task_of(step, draft, text, reviser, self._new_word(), tokens)
         estimate = await self._estimated(step, tokens, task)

@@ -6,15 +6,18 @@ and no wire.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from semcache.core import Draft, Usage
+from semcache.core import Draft, JsonObject, Usage
+from semcache.decide.revision.check import WantedForm, check
+from semcache.decide.revision.edit import Edit, Keep, Replace, Rewrite, Unreadable, apply_edit, read_edit
+from semcache.decide.revision.prompt import revision_messages, revision_schema
 from semcache.journey import Step
 from semcache.ports import Clock, Verifier
-from semcache.revising.checking import Revision, flaw
-from semcache.revising.edit import edit_format, edited
 from semcache.revising.memory import Refusals
-from semcache.revising.prompt import messages_of
 from semcache.revising.reviser import Reviser, Wanted, ask_reviser
 from semcache.revising.source import text_of
 from semcache.revising.whole import LONGEST, Failed
@@ -90,14 +93,36 @@ class Revisions:
         if isinstance(reply, Failed):
             return Unrevised(reply.reason, reply.usage)
         said = text_of(reply, LONGEST)
-        made = None if said is None else edited(text, said)
-        if made is None:
+        edit = Unreadable("form") if said is None else read_edit(said)
+        made = edit if isinstance(edit, Unreadable) else apply_edit(text, edit)
+        if isinstance(edit, Unreadable) or isinstance(made, Unreadable):
             return Unrevised("unread", reply.usage)
-        revision = Revision(draft, step.asked.request.prompt or "", text, made.text)
-        found = flaw(revision, step.policy, self.verifier, task.fence)
-        if found is not None:
-            return Unrevised(found, reply.usage)
-        return Revised(made.text, made.result, reply.usage)
+        found = await asyncio.to_thread(self._flaws, step, draft, text, made, edit, task)
+        if found:
+            return Unrevised(found[0], reply.usage)
+        return Revised(made, _result(edit, unchanged=made == text), reply.usage)
+
+    def _flaws(
+        self, step: Step, draft: Draft, text: str, made: str, edit: Edit, task: Task
+    ) -> tuple[str, ...]:
+        """Say what stands against an answer; milliseconds, for long ones and for schemas more: not for the event loop."""
+        request = step.asked.request
+        return check(
+            step.policy,
+            request.prompt or "",
+            draft.entry.prompt,
+            text,
+            made,
+            edit,
+            draft.similarity,
+            self.verifier,
+            WantedForm(_form_of(request.body.get("response_format")), task.fence),
+        )
+
+
+def _form_of(asked: Any) -> JsonObject | None:
+    """Give the form that a request asks for; one that is no object is the upstream's to refuse, and fits nothing here."""
+    return asked if asked is None or isinstance(asked, Mapping) else {}
 
 
 def task_of(step: Step, draft: Draft, text: str, reviser: Reviser, fence: str, original: int) -> Task:
@@ -112,7 +137,17 @@ def task_of(step: Step, draft: Draft, text: str, reviser: Reviser, fence: str, o
         original: tokens of the answer: writing it anew is the most that a revision may take.
     """
     request = step.asked.request
-    messages = messages_of(
-        request.body["messages"][:-1], request.prompt or "", draft.entry.prompt, text, fence
+    messages = revision_messages(
+        request.body["messages"], request.prompt or "", draft.entry.prompt, text, fence
     )
-    return Task(reviser, Wanted(messages, edit_format(), original + _AROUND), fence)
+    return Task(reviser, Wanted(tuple(messages), revision_schema(), original + _AROUND), fence)
+
+
+def _result(edit: Edit, *, unchanged: bool) -> str:
+    match edit:
+        case Keep():
+            return "kept"
+        case Replace():
+            return "kept" if unchanged else "edited"
+        case Rewrite():
+            return "rewritten"

@@ -51,21 +51,14 @@ def way_of(step: Step, draft: Draft, *, refused: bool) -> DraftWay | Declined:
         case DraftWay.OFF:
             return Declined("off")
         case DraftWay.REVISE:
-            return _revise(body)
+            return DraftWay.REVISE
         case DraftWay.LOSSLESS if not is_engine(backend):
             return Declined("unsupported")
     if is_engine(backend):
         return DraftWay.LOSSLESS if _only_one(body) else Declined("unsupported")
     if backend.predicts and not refused and takes_prediction(body):
         return DraftWay.PREDICTION
-    return _revise(body) if way is DraftWay.AUTO else Declined("unsupported")
-
-
-def _revise(body: Mapping[str, Any]) -> DraftWay | Declined:
-    """An answer held to a schema is not changed by hand: nobody here could say that it still keeps to it."""
-    asked = body.get("response_format")
-    bound = isinstance(asked, dict) and asked.get("type") not in (None, "text", "json_object")
-    return Declined("schema") if bound else DraftWay.REVISE
+    return DraftWay.REVISE if way is DraftWay.AUTO else Declined("unsupported")
 
 
 def is_engine(backend: Backend) -> bool:

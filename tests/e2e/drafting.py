@@ -76,20 +76,20 @@ def place_in(question: str) -> str:
 def edit(body: dict[str, Any]) -> str:
     """Revise as a model would that does what it is told."""
     task = str(body["messages"][-1]["content"])
-    question = task.partition("new question>")[2].partition("</")[0]
-    answer = task.partition("older answer>")[2]
+    question = task.partition(" question>")[2].partition("</")[0]
+    answer = task.partition("old answer>")[2]
     changes = [{"old": f"in {place_in(answer)}", "new": f"in {place_in(question)}"}]
     if "30 days" in answer:
         changes.append({"old": "30 days", "new": "14 days"})
-    return json.dumps({"edit": "change", "changes": changes, "answer": ""})
+    return json.dumps({"edit": changes})
 
 
 def keep(_: dict[str, Any]) -> str:
-    return json.dumps({"edit": "keep", "changes": [], "answer": ""})
+    return json.dumps({"edit": "keep"})
 
 
 def is_revision(seen: Seen) -> bool:
-    return "older answer>" in seen.body.decode()
+    return "old answer>" in seen.body.decode()
 
 
 @dataclass

@@ -6,13 +6,12 @@ import json
 
 
 def keep() -> str:
-    return json.dumps({"edit": "keep", "changes": [], "answer": ""})
+    return json.dumps({"edit": "keep"})
 
 
 def change(*pairs: tuple[str, str]) -> str:
-    changes = [{"old": old, "new": new} for old, new in pairs]
-    return json.dumps({"edit": "change", "changes": changes, "answer": ""})
+    return json.dumps({"edit": [{"old": old, "new": new} for old, new in pairs]})
 
 
 def rewrite(text: str) -> str:
-    return json.dumps({"edit": "rewrite", "changes": [], "answer": text})
+    return json.dumps({"edit": {"answer": text}})

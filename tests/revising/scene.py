@@ -148,7 +148,7 @@ class Scene:
             verifier=self.verifier,
             clock=self.clock,
             new_id=lambda: f"chatcmpl-{next(ids)}",
-            new_word=lambda: "fence77",
+            new_word=lambda: "fence7777",
             told=self.told,
             limits=self.limits,
         )

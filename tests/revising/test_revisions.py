@@ -18,8 +18,8 @@ from tests.fakes.generator import FakeReply
 from tests.revising.edits import change, keep
 from tests.revising.scene import POLICY, STORED, Scene, answer, draft_of, refuses, says, text_of_body
 
-IN_NORWAY = STORED.replace("30 days", "30 days in Norway")
-EDIT = change(("30 days", "30 days in Norway"))
+IN_NORWAY = STORED.replace("30 days", "14 days in Norway")
+EDIT = change(("30 days", "14 days in Norway"))
 Reply = FakeReply | UpstreamError
 
 
@@ -153,7 +153,7 @@ async def test_what_no_revision_could_be_seen_to_mind_is_not_tried() -> None:
     step = scene.step("How long may I not return an item?")
     await scene.run(step)
     assert step.trace.draft is not None
-    assert step.trace.draft.result == "declined-gate"
+    assert step.trace.draft.result == "declined-opposite"
     assert len(scene.bodies) == 1
 
 
@@ -165,13 +165,13 @@ async def test_an_edit_that_leaves_the_difference_is_not_served() -> None:
     assert step.trace.draft.result == "failed-gate"
 
 
-async def test_answers_held_to_a_schema_are_not_changed_by_hand() -> None:
+async def test_an_answer_that_is_not_of_the_form_asked_for_is_not_served() -> None:
     scene = revising(lambda: says(EDIT))
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
     step = scene.step(response_format=form)
     await scene.run(step)
     assert step.trace.draft is not None
-    assert step.trace.draft.result == "declined-schema"
+    assert step.trace.draft.result == "failed-form"
     engine = scene.step(response_format=form, backend=scene.engine())
     await scene.run(engine)
     assert engine.trace.is_drafted
