@@ -2,7 +2,9 @@
 
 The server is an ordinary one, reached through its ordinary protocol; this module starts it,
 waits for it, restarts it when it dies and ends it. It keeps an append-only file, synced every
-second: killing any process loses nothing that was acknowledged, losing power at most a second.
+second. Killing semcache loses nothing that was acknowledged, losing power at most a second. Killing the server itself
+loses what it holds back while its disk is busy with syncing, two seconds of writing at most: answers may
+be lost so, but verdicts and invalidations are acknowledged only when they are written (`Server.written`).
 No TCP port is opened, and the directory and the socket belong to this user alone.
 
 An append-only file whose end is cut off (a crash while writing) is read up to the cut. One that

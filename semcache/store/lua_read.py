@@ -152,3 +152,8 @@ local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 return {redis.call('ZCOUNT', exp, '('..string.format('%.0f', now), '+inf'), redis.call('HGET', meta, '#b') or '0'}
 """
+
+UNWRITTEN = """
+local said = redis.pcall('INFO', 'persistence')
+return type(said) == 'string' and string.match(said, 'aof_buffer_length:(%d+)') or nil
+"""

@@ -178,11 +178,6 @@ local from = after - before
 return {t[1], t[2], after, after == before and t[4] or '', redis.call('LRANGE', base..'al', from, from + ARGV[3] - 1)}
 """
 
-_UNWRITTEN = """
-local said = redis.pcall('INFO', 'persistence')
-return type(said) == 'string' and string.match(said, 'aof_buffer_length:(%d+)') or nil
-"""
-
 
 def _verdict(body: str, flags: str = "") -> Script:
     text = _CHAIN + body
@@ -200,7 +195,6 @@ class VerdictScripts:
     less: Script = field(default_factory=lambda: _verdict(_APPLY, "allow-oom"))
     bar: Script = field(default_factory=lambda: _verdict(_BAR, "allow-oom"))
     note: Script = field(default_factory=lambda: _verdict(_NOTE, "allow-oom"))
-    unwritten: Script = field(default_factory=lambda: reading(_UNWRITTEN))
     state: Script = field(default_factory=lambda: reading(_STATE))
     page: Script = field(default_factory=lambda: reading(_PAGE))
     walk: Script = field(default_factory=lambda: reading(_WALK))

@@ -153,8 +153,14 @@ class RedisStore:
 
         One field alone (or none: the tenant) bumps its epoch, so that nothing born before comes
         back. Ids, and several fields together, remove what is there and bar each removed id
-        and exact key for an hour against writes begun before.
+        and exact key for an hour against writes begun before. Like a verdict (`store.verdicts`), what is
+        acknowledged is in the server's file.
         """
+        count = await self._deleted(selector)
+        await self._server.written(selector.tenant)
+        return count
+
+    async def _deleted(self, selector: Selector) -> int:
         fields = selector_keys(selector)
         if selector.ids:
             return await self._delete_ids(selector.tenant, fields, [raw(name) for name in selector.ids])

@@ -68,6 +68,7 @@ class Scripts:
     page: Script = field(default_factory=lambda: reading(lua_read.PAGE))
     list: Script = field(default_factory=lambda: reading(lua_read.LIST))
     counts: Script = field(default_factory=lambda: reading(lua_read.COUNTS))
+    unwritten: Script = field(default_factory=lambda: reading(lua_read.UNWRITTEN))
     put: Script = field(default_factory=lambda: writing(lua_write.PUT))
     delete_ids: Script = field(default_factory=lambda: writing(lua_write.DELETE_IDS, "allow-oom"))
     bump: Script = field(default_factory=lambda: writing(lua_write.BUMP, "allow-oom"))

@@ -20,6 +20,8 @@ from semcache.store.shapes import a_list, a_number, some_bytes
 
 _THREAD_ABOVE = 64 << 10
 """Values above this are unpacked in a thread: it takes about a millisecond."""
+_LONGEST_WAIT = 5.0
+_PAUSE = 0.01
 FULL = "+"
 """Stands among barred questions where there were more than are kept (`store.lua_verdict`); no question's name."""
 _NONE: frozenset[str] = frozenset()
@@ -77,6 +79,23 @@ class Server:
                 self.scripts.announce, keys, (b"", raw(tenant), self._length, last, *reply[lead:])
             )
         return reply
+
+    async def written(self, tenant: TenantId) -> None:
+        """Wait until the server has written what it did for a tenant to its append-only file, if it keeps one.
+
+        It puts that off for up to two seconds while its disk is busy, and loses it when it is killed then.
+
+        Raises:
+            StoreError: any fault, named; `late` when it takes longer than that.
+        """
+        until = asyncio.get_running_loop().time() + _LONGEST_WAIT
+        # Counted are also writes that came in since; but it is empty each time that the server has done its round.
+        while a_number(await self.read(self.scripts.unwritten, tenant, ())):
+            if asyncio.get_running_loop().time() > until:
+                raise StoreError(
+                    "entry store: the server's disk is too slow to keep what it was told", kind="late"
+                )
+            await asyncio.sleep(_PAUSE)
 
     async def decoded(
         self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None, barred: Reply = None

@@ -46,8 +46,6 @@ from semcache.store.shapes import a_list, a_number, bytes_or_nil, some_bytes
 _TRIES = 64
 """Whoever loses a race for the end of the log tries again: each time somebody else has won."""
 _PAUSE = 0.01
-_LONGEST_WAIT = 5.0
-"""Seconds for the server to write its file: it puts that off for at most two."""
 _WALK = 500
 _MOST_LIMIT = 500
 _MOST_NUMBER = 1 << 50
@@ -135,7 +133,7 @@ class RedisVerdicts:
         script = self._scripts.less if takes else self._scripts.apply
         line = await self._applied(expected, ready, act, tuple(bar), tuple(unbar), script)
         if line is not None:
-            await self._written(tenant)
+            await self._server.written(tenant)
         return line
 
     async def _applied(
@@ -175,7 +173,7 @@ class RedisVerdicts:
         _check_questions((pair.asked,))
         news = await self._barred(tenant, entry, pair, act)
         # Also where it was so already: whoever said it first may not have been told yet.
-        await self._written(tenant)
+        await self._server.written(tenant)
         return news
 
     async def _barred(self, tenant: TenantId, entry: EntryId, pair: Pair, act: Act) -> bool:
@@ -211,9 +209,9 @@ class RedisVerdicts:
         line = await self._noted(entry.tenant, act, entry)
         if line is not None:
             # The line first, on the disk too: the two may be on two servers.
-            await self._written(entry.tenant)
+            await self._server.written(entry.tenant)
             await self._place_public(public)
-            await self._written(public.tenant)
+            await self._server.written(public.tenant)
         return line
 
     async def versions(self, tenant: TenantId, id: EntryId) -> list[Entry]:
@@ -241,7 +239,7 @@ class RedisVerdicts:
         line = await self._noted(tenant, act, None)
         if line is None:
             raise StoreError("audit log: reply of another shape than asked for", kind="error")
-        await self._written(tenant)
+        await self._server.written(tenant)
         return line
 
     async def log(self, tenant: TenantId, cursor: str = "", limit: int = 50) -> LogPage:
@@ -289,15 +287,6 @@ class RedisVerdicts:
     def _turn(self, tenant: TenantId) -> asyncio.Lock:
         # One writer of this process at a time: they would only take each other's place in the chain.
         return self._turns.setdefault(tenant, asyncio.Lock())
-
-    async def _written(self, tenant: TenantId) -> None:
-        """Wait until the server has written what it did to its file, if it keeps one."""
-        until = asyncio.get_running_loop().time() + _LONGEST_WAIT
-        # Counted are also writes that came in since; but it is empty each time that the server has done its round.
-        while a_number(await self._server.read(self._scripts.unwritten, tenant, ())):
-            if asyncio.get_running_loop().time() > until:
-                raise StoreError("verdicts: the server's disk is too slow to keep them", kind="late")
-            await asyncio.sleep(_PAUSE)
 
     async def _state(self, tenant: TenantId, id: EntryId | None) -> _State:
         name = raw(id) if id else b""

@@ -28,6 +28,7 @@ from semcache.review_port import Act, Pair, Verdicts
 from semcache.review_rules import AUTHOR, WHOLE
 from semcache.store.embedded import ValkeyChild
 from semcache.store.keys import PUBLIC_TENANT
+from semcache.store.link import LinkRules
 from semcache.store.lua_verdict import MOST_BARRED
 from semcache.store.redis_store import Quota, RedisStore, StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
@@ -62,7 +63,7 @@ async def at(
         yield Subject(store, verdicts, verdicts)
         return
     url = {"valkey": valkey.url, "cluster": cluster}[request.param]
-    rules = StoreRules(prefix=f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA)
+    rules = StoreRules(LinkRules(deadline=5.0), f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA)
     real = Subject(
         RedisStore(url, clock, rules),
         RedisVerdicts(url, clock, rules, KEPT),

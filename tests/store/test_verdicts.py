@@ -17,6 +17,7 @@ from semcache.review_port import Act, Pair
 from semcache.review_rules import WHOLE
 from semcache.store.embedded import ValkeyChild
 from semcache.store.keys import PUBLIC_TENANT, Keys, digest
+from semcache.store.link import LinkRules
 from semcache.store.lua_verdict import VERSION_MS
 from semcache.store.redis_store import Quota, RedisStore, StoreRules
 from semcache.store.scripts import BARRED_MS
@@ -29,7 +30,8 @@ BASE = Keys().base(ACME)
 
 @pytest.fixture
 async def verdicts(lone: ValkeyChild, clock: WallClock) -> AsyncIterator[RedisVerdicts]:
-    made = RedisVerdicts(lone.url, clock, StoreRules(), VerdictRules(versions=3, bytes=100_000))
+    rules = StoreRules(LinkRules(deadline=5.0))
+    made = RedisVerdicts(lone.url, clock, rules, VerdictRules(versions=3, bytes=100_000))
     yield made
     await made.aclose()
 
@@ -261,7 +263,7 @@ async def test_a_repeated_call_whose_reply_was_lost_counts_once(
 async def test_what_a_dead_process_did_not_tell_is_told_when_it_is_said_again(
     cluster: str, clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules = StoreRules(prefix=f"t-{time.time_ns()}")
+    rules = StoreRules(LinkRules(deadline=5.0), f"t-{time.time_ns()}")
     store = RedisStore(cluster, clock, rules)
     verdicts = RedisVerdicts(cluster, clock, rules, VerdictRules())
     made = entry()

@@ -114,7 +114,7 @@ async def killed_over_and_over(home: Path, count: int, kills: int, seed: int) ->
 
     try:
         await asyncio.gather(*map(reviewer, (*verdicts, verdicts[0])))
-        assert child.restarts == kills
+        assert kills // 2 < child.restarts <= kills, "two may meet one server"
         await check(verdicts[0], told)
     finally:
         for one in verdicts:
