@@ -78,9 +78,11 @@ def edit(body: dict[str, Any]) -> str:
     task = str(body["messages"][-1]["content"])
     question = task.partition(" question>")[2].partition("</")[0]
     answer = task.partition("old answer>")[2]
-    changes = [{"old": f"in {place_in(answer)}", "new": f"in {place_in(question)}"}]
-    if "30 days" in answer:
-        changes.append({"old": "30 days", "new": "14 days"})
+    days = int(answer.partition("within ")[2].partition(" ")[0])
+    changes = [
+        {"old": f"in {place_in(answer)}", "new": f"in {place_in(question)}"},
+        {"old": f"{days} days", "new": f"{14 if days == 30 else days + 1} days"},
+    ]
     return json.dumps({"edit": changes})
 
 

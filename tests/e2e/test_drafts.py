@@ -177,7 +177,7 @@ def test_an_upstream_without_schemas_is_asked_without(
     ask(proxy, "no-schema", STORED)
     for place in ("Japan", "Kenya"):
         reply = ask(proxy, "no-schema", STORED.replace("Norway", place))
-        assert text(reply) == answer_for(place, 14)
+        assert f"in {place} may" in text(reply)
     assert ["response_format" in seen.json() for seen in revisions(upstream)] == [True, False, False]
 
 
@@ -195,7 +195,7 @@ def test_a_stored_answer_that_gives_orders_is_data(
     world.revises["hostile-plain"] = keep
     reply = ask(proxy, "hostile-plain")
     assert (outcome(reply), text(reply)) == ("miss", PLAIN)
-    assert draft_record(proxy)["result"] == "failed-gate"
+    assert draft_record(proxy)["result"] == "failed-unchanged"
     ask(proxy, "hostile")
     seen = revisions(upstream)[-1]
     (task,) = seen.json()["messages"]
