@@ -20,6 +20,7 @@ from semcache.decide.reasons import Veto
 from semcache.decide.revision.asked_form import has_form
 from semcache.decide.revision.edit import Edit, Keep
 from semcache.decide.revision.leftovers import leftovers
+from semcache.decide.revision.remains import are_unmoved
 from semcache.decide.revision.schema import fits
 from semcache.decide.revision.taken import Taken, is_parroted, taken_up
 from semcache.decide.revision.talk import talk
@@ -40,6 +41,12 @@ _SHOWN = frozenset(
     )
 )
 """What an answer can show to have minded: another thing is named."""
+KEPT_SCORE = 0.95
+"""The verifier's least probability where the answer takes no difference of the questions up: that is a hit on a model's word.
+
+At `drafts.min_score` alone the verifier lets pass, of cMedQQ's and MedQuAD's pairs that may share no answer, most.
+"""
+_AMOUNTS = frozenset(veto.value for veto in (Veto.NUMBERS, Veto.UNITS, Veto.MONEY, Veto.DATES))
 _ROOM = 2_000
 """Characters that any answer may grow by; beyond, it may double."""
 _COMPOSES = re.compile(
@@ -62,7 +69,7 @@ def hopeless(policy: CachePolicy, asked: str, stored_question: str) -> str | Non
     one, other = features(asked), features(stored_question)
     if one.payload is not None or other.payload is not None:
         return "payload"
-    vetoes = frozenset(compare(one, other, _rules(policy)).vetoes)
+    vetoes = _vetoes(policy, asked, stored_question)
     return None if vetoes <= _SHOWN else "opposite" if vetoes & _OPPOSITE else "gate"
 
 
@@ -84,7 +91,7 @@ def check(
 
     `empty`, `size`, `form`, `fence`, `refusal`, `talk`, `cut`, `language`; `payload`, `opposite`, `gate`, `verifier` (of
     the questions, but for what was taken up), `unchanged` (the questions differ and the answer does not), `parroted`
-    (only the question's words changed), `leftover`.
+    (only the question's words changed), `unmoved` (another amount is asked about, and no figure changed), `leftover`.
 
     Args:
         policy: its gate, whether it has a verifier, `drafts.min_score` and `drafts.max_bytes`.
@@ -109,10 +116,16 @@ def check(
     taken = Taken(stored_question)
     if not isinstance(edit, Keep) and not _is_same(stored_answer, revised):
         taken = taken_up(asked, stored_question, stored_answer, revised)
-        found += _as_revision(asked, stored_question, stored_answer, revised, taken)
-    elif _differ(policy, asked, stored_question):
+        amounts = not _AMOUNTS.isdisjoint(_vetoes(policy, asked, stored_question))
+        found += _as_revision(asked, stored_question, stored_answer, revised, taken, amounts=amounts)
+    elif _vetoes(policy, asked, stored_question):
         found.append("unchanged")
-    found += _as_reply(policy, asked, taken.question, similarity, verifier)
+    least = (
+        policy.drafts.min_score
+        if taken.question != stored_question
+        else max(KEPT_SCORE, policy.drafts.min_score)
+    )
+    found += _as_reply(policy, asked, taken.question, similarity, verifier, least)
     return tuple(found)
 
 
@@ -144,18 +157,28 @@ def _speaks(asked: str, stored_question: str, before: str, after: str) -> bool:
     return usual == spoken and not language.conflict(own, features(stored_question).language)
 
 
-def _as_revision(asked: str, stored_question: str, before: str, after: str, taken: Taken) -> list[str]:
+def _as_revision(
+    asked: str, stored_question: str, before: str, after: str, taken: Taken, *, amounts: bool
+) -> list[str]:
+    """Look at what the edit did; `amounts`: the questions ask about different ones, on which other figures depend."""
     found = ["leftover"] if leftovers(asked, stored_question, after) else []
     if is_parroted(taken, before, after) and not _COMPOSES.search(asked):
         found.append("parroted")
+    elif amounts and are_unmoved(asked, stored_question, before, after):
+        found.append("unmoved")
     return found
 
 
 def _as_reply(
-    policy: CachePolicy, asked: str, answered: str, similarity: float, verifier: Verifier | None
+    policy: CachePolicy,
+    asked: str,
+    answered: str,
+    similarity: float,
+    verifier: Verifier | None,
+    least: float,
 ) -> list[str]:
     """Hold the new question against the one that the revised answer answers, as if that were stored."""
-    if _differ(policy, asked, answered):
+    if _vetoes(policy, asked, answered):
         return ["gate"]
     if not policy.verifier:
         return []
@@ -163,11 +186,11 @@ def _as_reply(
     if verifier is not None and answered == asked:
         return []
     score = None if verifier is None else verifier.score(asked, answered, similarity)
-    return [] if score is not None and score >= policy.drafts.min_score else ["verifier"]
+    return [] if score is not None and score >= least else ["verifier"]
 
 
-def _differ(policy: CachePolicy, one: str, other: str) -> bool:
-    return bool(compare(features(one), features(other), _rules(policy)).vetoes)
+def _vetoes(policy: CachePolicy, one: str, other: str) -> frozenset[str]:
+    return frozenset(compare(features(one), features(other), _rules(policy)).vetoes)
 
 
 def _rules(policy: CachePolicy) -> GateRules:

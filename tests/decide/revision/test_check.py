@@ -38,7 +38,7 @@ def found(
     answer: str,
     edit: Edit,
     *,
-    score: float | None = 0.9,
+    score: float | None = 0.96,
     wanted: WantedForm | None = None,
 ) -> tuple[str, ...]:
     made = apply_edit(answer, edit)
@@ -59,7 +59,7 @@ def test_a_kept_answer_passes_where_gate_and_verifier_let_the_stored_one() -> No
         "Press Forgot password.",
     )
     assert found(asked, stored, answer, Keep()) == ()
-    assert found(asked, stored, answer, Keep(), score=0.49) == ("verifier",)
+    assert found(asked, stored, answer, Keep(), score=0.94) == ("verifier",)
     assert found(asked, stored, answer, Keep(), score=None) == ("verifier",)
     assert check(rules(), asked, stored, answer, answer, Keep(), 0.9, None, WantedForm()) == ("verifier",)
 
@@ -174,11 +174,19 @@ def test_a_domain_without_a_verifier_still_has_its_gate() -> None:
 
 
 def test_a_domain_says_how_sure_the_verifier_must_be() -> None:
-    strict = replace(rules(), drafts=DraftPolicy(min_score=0.95))
+    strict = replace(rules(), drafts=DraftPolicy(min_score=0.98))
     asked, stored = "How do I reset my password?", "How can I reset my password?"
     assert check(strict, asked, stored, "So.", "So.", Keep(), 0.9, Scored(0.94), WantedForm()) == (
         "verifier",
     )
+
+
+def test_where_another_amount_is_asked_about_other_figures_move_too() -> None:
+    asked, stored = "What does a stay of 3 nights cost?", "What does a stay of 2 nights cost?"
+    answer = "A stay of 2 nights costs 180 euros in all."
+    parts = Replace((("2 nights costs", "3 nights comes to"),))
+    assert "unmoved" in found(asked, stored, answer, parts)
+    assert found(asked, stored, answer, Rewrite("A stay of 3 nights costs 270 euros in all.")) == ()
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=120), st.text(max_size=120))
