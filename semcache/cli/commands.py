@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import semcache
-from semcache.cli import entries, explain, keys, models, policy, report, serve, warm
+from semcache.cli import entries, explain, keys, models, policy, report, review, serve, warm
 from semcache.cli import eval as evaluation
 from semcache.cli.admin import admin
 from semcache.cli.engine import engine
@@ -27,6 +27,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(policy.app, name="policy")
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(entries.app, name="entries")
+app.add_typer(review.app, name="review")
 app.add_typer(keys.app, name="keys")
 app.add_typer(report.app, name="report")
 
