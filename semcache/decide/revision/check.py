@@ -17,6 +17,7 @@ from semcache.decide import language
 from semcache.decide.features import features
 from semcache.decide.gate import compare
 from semcache.decide.reasons import Veto
+from semcache.decide.revision import speech
 from semcache.decide.revision.asked_form import has_form
 from semcache.decide.revision.edit import Edit, Keep
 from semcache.decide.revision.leftovers import leftovers
@@ -89,7 +90,7 @@ def check(
 ) -> tuple[str, ...]:
     """Give what stands against serving `revised` for `asked`, as closed words; () for nothing.
 
-    `empty`, `size`, `form`, `fence`, `refusal`, `talk`, `cut`, `language`; `payload`, `opposite`, `gate`, `verifier` (of
+    `empty`, `size`, `form`, `fence`, `refusal`, `talk`, `making`, `foreign`, `cut`, `language`; `payload`, `opposite`, `gate`, `verifier` (of
     the questions, but for what was taken up), `unchanged` (the questions differ and the answer does not), `parroted`
     (only the question's words changed), `unmoved` (another amount is asked about, and no figure changed), `leftover`.
 
@@ -133,7 +134,11 @@ def _as_answer(
     policy: CachePolicy, asked: str, stored_question: str, before: str, after: str, wanted: WantedForm
 ) -> list[str]:
     """Look at the answer by itself."""
-    found = list(talk(asked, before, after, wanted.fence))
+    said = (
+        *talk(asked, before, after, wanted.fence),
+        *(flaw.value for flaw in speech.talk(asked, before, after)),
+    )
+    found = list(dict.fromkeys(said))
     if (
         len(after) > max(2 * len(before), len(before) + _ROOM)
         or len(after.encode("utf-8", "surrogatepass")) > policy.drafts.max_bytes
