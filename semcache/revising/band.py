@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from semcache.core import DraftPolicy, TenantId
+from semcache.decide.revision.band import FAILED, SAVED, SAVED_TOKENS, TRIED, band
+from semcache.decide.revision.worth import Saved
 from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore
 from semcache.ports import Clock
@@ -38,11 +40,12 @@ class Count(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The drafts of one way in a domain: how many were tried and failed, and micro-USD that they saved (or lost)."""
+    """The drafts of one way in a domain: how many were tried and failed, micro-USD and weighted tokens that they saved (or lost)."""
 
     tried: int = 0
     failed: int = 0
     saved: int = 0
+    tokens: int = 0
 
     @property
     def failed_share(self) -> float:
@@ -51,11 +54,13 @@ class Trials:
 
     def is_open(self, policy: DraftPolicy, way: DraftWay) -> bool:
         """True while they fail seldom enough, and do not lose money where money is what they are to save."""
-        if way is DraftWay.LOSSLESS or self.tried < policy.min_trials:
+        if way is DraftWay.LOSSLESS:
             return True
-        # A prediction never costs less than the plain call: it buys time.
-        pays = self.saved >= 0 or way is DraftWay.PREDICTION
-        return self.failed_share <= policy.max_failed and pays
+        counts = {TRIED: self.tried, FAILED: self.failed}
+        if way is DraftWay.REVISE:
+            # A prediction never costs less than the plain call: it buys time.
+            counts |= {SAVED: self.saved, SAVED_TOKENS: self.tokens}
+        return band(counts, policy).open
 
 
 @dataclass(slots=True)
@@ -91,7 +96,7 @@ class Bands:
         self._spawn = spawn
         self._held: dict[_Key, _Held] = {}
 
-    def add(self, tenant: TenantId, domain: str, way: DraftWay, *, failed: bool, saved: int | None) -> None:
+    def add(self, tenant: TenantId, domain: str, way: DraftWay, *, failed: bool, gain: Saved) -> None:
         """Count a draft that was tried.
 
         Args:
@@ -99,13 +104,17 @@ class Bands:
             domain: of the request.
             way: how.
             failed: nothing came of it.
-            saved: micro-USD saved, less than 0 for a loss; None: not known.
+            gain: what it saved, or lost.
         """
         self._count(tenant, domain, f"draft-{way}-tried")
         if failed:
             self._count(tenant, domain, f"draft-{way}-failed")
-        if saved:
-            self._count(tenant, domain, f"draft-{way}-{'saved' if saved > 0 else 'lost'}", abs(saved))
+        for value, gained, lost in (
+            (gain.money, "saved", "lost"),
+            (gain.weight, "saved-tokens", "lost-tokens"),
+        ):
+            if value:
+                self._count(tenant, domain, f"draft-{way}-{gained if value > 0 else lost}", abs(value))
 
     async def is_open(self, tenant: TenantId, domain: str, policy: DraftPolicy, way: DraftWay) -> bool:
         """Say whether drafts may be tried this way. Never raises."""
@@ -167,4 +176,5 @@ def trials_of(tallies: Mapping[str, int], way: DraftWay) -> Trials:
     def of(word: str) -> int:
         return tallies.get(f"draft-{way}-{word}", 0)
 
-    return Trials(of("tried"), of("failed"), of("saved") - of("lost"))
+    money, tokens = of("saved") - of("lost"), of("saved-tokens") - of("lost-tokens")
+    return Trials(of("tried"), of("failed"), money, tokens)

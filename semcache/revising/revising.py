@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from semcache.core import Completion, Draft, DraftRecord, Usage
 from semcache.decide.revision.check import hopeless
+from semcache.decide.revision.worth import Prices, Saved
 from semcache.journey import Backend, Keep, Step
 from semcache.ports import Clock, UpstreamReply, Verifier
 from semcache.review_rules import DraftWay
@@ -32,16 +33,14 @@ from semcache.revising.memory import Refusals
 from semcache.revising.predicting import open_plain, open_predicted, refuses_predictions
 from semcache.revising.replies import Marked, Written
 from semcache.revising.reviser import Reviser, reviser_of
-from semcache.revising.revision import Revised, Revisions, Task, Unrevised, task_of
+from semcache.revising.revision import Revised, Revisions, Unrevised, task_of
 from semcache.revising.revision import RevisingLimits as RevisingLimits  # noqa: PLC0414  handed on
 from semcache.revising.source import text_of
+from semcache.revising.stakes import Stakes, stakes_of
 from semcache.revising.told import Told
 from semcache.revising.ways import Declined, is_engine, way_of
-from semcache.revising.worth import Estimate, estimate_of, original_tokens
+from semcache.revising.worth import Price, original_tokens, prices_of
 from semcache.revising.writing import revised, written
-
-Price = Callable[[str, Usage | None], int | None]
-"""Gives the micro-USD of tokens of a model; None: not known."""
 
 
 class Revising:
@@ -123,14 +122,9 @@ class Revising:
             return await self._revised(step, draft, text)
         return await self._predicted(step, draft, text, way)
 
-    async def _plainly(
-        self, step: Step, draft: Draft, way: DraftWay, reason: str, estimate: Estimate | None = None
-    ) -> UpstreamReply:
+    async def _plainly(self, step: Step, draft: Draft, way: DraftWay, reason: str) -> UpstreamReply:
         """Make the plain call, and write down why there was no draft."""
-        record = DraftRecord(way.value, f"declined-{reason}", draft.entry.id)
-        if estimate is not None:
-            record = replace(record, expected=estimate.draft, plain=estimate.plain)
-        self._end(step, record)
+        self._end(step, DraftRecord(way.value, f"declined-{reason}", draft.entry.id))
         return await open_plain(step)
 
     # -- revised ------------------------------------------------------------------------
@@ -139,41 +133,50 @@ class Revising:
         reviser = reviser_of(step, self._backends)
         if reviser is None:
             return await self._plainly(step, draft, DraftWay.REVISE, "no-reviser")
-        why = hopeless(step.policy, step.asked.request.prompt or "", draft.entry.prompt)
+        asked = step.asked.request.prompt or ""
+        why = hopeless(step.policy, asked, draft.entry.prompt)
         if why is not None:
             return await self._plainly(step, draft, DraftWay.REVISE, why)
-        tokens = original_tokens(draft, text)
-        task = task_of(step, draft, text, reviser, self._new_word(), tokens)
-        estimate = await self._estimated(step, tokens, task)
-        if not estimate.is_worth_it:
-            return await self._plainly(step, draft, DraftWay.REVISE, "not-worth", estimate)
-        begun = self._clock.monotonic()
-        found = await self._revisions.revise(step, draft, text, task)
-        taken = self._clock.monotonic() - begun
+        stakes = await self._stakes(step, draft, text, reviser)
         record = DraftRecord(
             DraftWay.REVISE.value,
-            found.result if isinstance(found, Revised) else f"failed-{found.reason}",
+            "declined-not-worth",
             draft.entry.id,
-            expected=estimate.draft,
-            plain=estimate.plain,
-            original=tokens,
+            expected=stakes.worth.draft,
+            plain=stakes.worth.plain,
+            original=stakes.original,
         )
+        if not stakes.worth.worth:
+            self._end(step, record)
+            return await open_plain(step)
+        begun = self._clock.monotonic()
+        task = task_of(step, draft, text, reviser, self._new_word(), stakes.original)
+        found = await self._revisions.revise(step, draft, text, task)
+        taken = self._clock.monotonic() - begun
+        gain = stakes.gain(found)
         if found.used is not None:
             record = replace(record, input=found.used.prompt_tokens, output=found.used.completion_tokens)
-        spent = await self._spent(reviser, found.used)
+        record = replace(record, saved=gain.money)
         if isinstance(found, Unrevised):
-            if found.reason == "late":
-                # What was not waited for is billed all the same.
-                spent = estimate.draft
             # It came on top of the plain call.
-            lost = None if spent is None else -spent
-            self._end(step, replace(record, saved=lost, seconds=-taken))
+            self._end(step, replace(record, result=f"failed-{found.reason}", seconds=-taken), gain.weight)
             return await open_plain(step)
-        record = replace(
-            record, saved=difference(estimate.plain, spent), seconds=seconds_saved(draft.entry, taken)
-        )
-        self._end(step, record)
+        record = replace(record, result=found.result, seconds=seconds_saved(draft.entry, taken))
+        self._end(step, record, gain.weight)
         return self._written(step, draft, found, record)
+
+    async def _stakes(self, step: Step, draft: Draft, text: str, reviser: Reviser) -> Stakes:
+        """Say what a revision and the plain call will about take, in money where both have a price."""
+        request, policy = step.asked.request, step.policy
+        own = await self._prices(step.backend, request.model)
+        theirs = own if (reviser.is_own and reviser.model == request.model) else None
+        if theirs is None:
+            theirs = await self._prices(reviser.backend, reviser.model)
+        known = self._bands.standing(policy.tenant, policy.domain, policy.drafts).get(DraftWay.REVISE)
+        tried = known is not None and known.tried >= policy.drafts.min_trials
+        return stakes_of(
+            draft, text, request, (own, theirs), known.failed_share if tried and known is not None else None
+        )
 
     def _written(self, step: Step, draft: Draft, found: Revised, record: DraftRecord) -> Written:
         request = step.asked.request
@@ -225,28 +228,19 @@ class Revising:
 
     # -- ending -------------------------------------------------------------------------
 
-    def _end(self, step: Step, record: DraftRecord) -> None:
-        """Write down what became of a draft."""
+    def _end(self, step: Step, record: DraftRecord, weight: int = 0) -> None:
+        """Write down what became of a draft; `weight` is the weighted tokens that it saved (`decide.revision.worth`)."""
         step.trace.draft = record
         policy = step.policy
         self._told.drafted(policy.tenant, policy.domain, record)
         if not record.result.startswith("declined"):
             failed = record.result.startswith("failed") or record.rejected > record.accepted
-            self._bands.add(
-                policy.tenant, policy.domain, DraftWay(record.way), failed=failed, saved=record.saved
-            )
+            gain = Saved(record.saved, weight)
+            self._bands.add(policy.tenant, policy.domain, DraftWay(record.way), failed=failed, gain=gain)
 
-    async def _estimated(self, step: Step, tokens: int, task: Task) -> Estimate:
-        """Say what a revision and the plain call will about take, in money where both have a price."""
-        estimate = estimate_of(tokens, task.wanted.messages, step.asked.request.body["messages"])
-        plain = None
-        if not is_engine(step.backend):
-            plain = await self._priced(step.asked.request.model, estimate.plain_usage)
-        return replace(estimate, draft=await self._spent(task.reviser, estimate.draft_usage), plain=plain)
-
-    async def _spent(self, reviser: Reviser, used: Usage | None) -> int | None:
-        """Give what a reviser's tokens cost; the engine's have no price."""
-        return None if is_engine(reviser.backend) else await self._priced(reviser.model, used)
+    async def _prices(self, backend: Backend, model: str) -> Prices | None:
+        """Give a model's prices, looked up in a thread: the first look loads a large table. The engine has none."""
+        return None if is_engine(backend) else await asyncio.to_thread(prices_of, self._price, model)
 
     async def _priced(self, model: str, usage: Usage | None) -> int | None:
         """Look a price up in a thread: the first look loads a large table."""

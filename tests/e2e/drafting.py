@@ -55,6 +55,14 @@ SENTENCES = (
     "Opened software, made-to-measure goods and food cannot be taken back.",
     "If something arrived broken, do not send it back yet: show us a picture first, and we shall find a way.",
     "Whoever paid for express delivery gets back what the normal delivery would have cost.",
+    "Gift cards are refunded as gift cards, and points that were spent on the order come back to the account.",
+    "Parts of an order can be returned by themselves; the rest of it stays as it is.",
+    "Large furniture is fetched from the door, and the carrier calls on the evening before to agree on an hour.",
+    "Keep the receipt of the counter until the money is there, since it is the only proof that the parcel left.",
+    "If the label cannot be printed, the counter can print it from the code that we send to the telephone.",
+    "Orders placed by a company are returned by the company, from the account that placed them.",
+    "An exchange is a return and a new order; the new one can be placed at once, without waiting for the first.",
+    "Questions are answered on weekdays by telephone, and at any time by a message from the page of the order.",
 )
 
 

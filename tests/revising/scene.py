@@ -139,7 +139,7 @@ class Scene:
         self.flights = Flights(self.spawn)
         self.kept: list[Completion] = []
         self.bands = Bands(self.evidence, self.count, self.clock, self.spawn)
-        self.verifier = FakeVerifier(says=0.9)
+        self.verifier = FakeVerifier(says=0.99)
         ids = itertools.count(1)
         self.revising = Revising(
             {"up": self.backend, "other": Backend(self.other, "other", "Bearer of-the-other")},

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import DraftPolicy, TenantId
+from semcache.decide.revision.worth import Saved
 from semcache.review_rules import DraftWay
 from semcache.revising.band import FRESH, TRUSTED, Bands, Trials, trials_of
 from tests.fakes.evidence import FakeEvidence
@@ -50,7 +51,7 @@ class Scene:
     async def tried(self, times: int, *, failed: bool = False, saved: int | None = None) -> None:
         """Try drafts, and write them down as the books would."""
         for _ in range(times):
-            self.bands.add(ACME, "chat", REVISE, failed=failed, saved=saved)
+            self.bands.add(ACME, "chat", REVISE, failed=failed, gain=Saved(saved, 0))
         for word, by in self.pending:
             await self.evidence.tally(ACME, "chat", self.clock.now(), {word: by})
         self.pending.clear()
@@ -94,7 +95,7 @@ async def test_what_the_engine_verifies_is_always_open_and_predictions_need_not_
     scene = Scene()
     for way in (DraftWay.LOSSLESS, DraftWay.PREDICTION):
         for _ in range(20):
-            scene.bands.add(ACME, "chat", way, failed=way is DraftWay.LOSSLESS, saved=-5)
+            scene.bands.add(ACME, "chat", way, failed=way is DraftWay.LOSSLESS, gain=Saved(-5, -5))
     await scene.tried(0)
     assert await scene.open(DraftWay.LOSSLESS)
     assert await scene.open(DraftWay.PREDICTION)
