@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+import semcache.review.web
 from semcache.decide.reasons import Veto
 from semcache.review.web.language import Words, chosen
 from semcache.review.web.texts_en import ENGLISH
@@ -60,3 +62,42 @@ def test_numbers_and_times() -> None:
     assert en.size(1_234_000) == "1.2 MB"
     assert en.share(0.1234) == "12.3%"
     assert en.word("reason", "never-heard") == "never-heard"
+
+
+DYNAMIC = (
+    *(
+        "nav.",
+        "role.",
+        "done.",
+        "reason.",
+        "veto.",
+        "scope.",
+        "mode.",
+        "outcome.",
+        "what.",
+        "standing.",
+        "source.",
+    ),
+    *(
+        "finding.",
+        "error.4",
+        "error.5",
+        "help.",
+        "ago.",
+        "span.",
+        "status.",
+        "numbers.drafts.",
+        "numbers.judge.",
+    ),
+    *("search.domain", "search.model", "search.tag"),
+)
+"""Beginnings of keys that are put together from closed words."""
+
+
+def test_every_text_is_used() -> None:
+    web = Path(semcache.review.web.__file__).parent
+    files = [
+        path for path in (*web.glob("*.py"), *web.glob("templates/*")) if not path.name.startswith("texts_")
+    ]
+    source = "".join(path.read_text() for path in files)
+    assert [key for key in ENGLISH if f'"{key}"' not in source and not key.startswith(DYNAMIC)] == []

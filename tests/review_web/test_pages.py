@@ -546,3 +546,18 @@ async def test_numbers_count_what_somebody_else_counted(world: World) -> None:
     assert "$0.0123" in page.text
     drafts = page.text[page.text.index('id="t-drafts"') :]
     assert re.findall(r'<dd class="num">(\d+)</dd>', drafts)[:3] == ["9", "7", "2"]
+
+
+async def test_approving_says_nothing_of_a_question_that_was_barred(world: World, lin: Client) -> None:
+    path = f"/t/hospital/entries/e-fast?asked={digest('May I have coffee before a fasting blood test?')}"
+    page = await lin.get(path)
+    assert "fits both questions" in page.text
+    sent = {name: hidden(page, name) for name in ("csrf", "etag", "asked", "fits")}
+    page = await lin.post("/t/hospital/entries/e-fast/verdict", data={**sent, "verdict": "bar"})
+    assert "Barred." in page.text
+    assert "fits both questions" not in page.text
+    sent = {name: hidden(page, name) for name in ("csrf", "etag", "asked", "fits")}
+    await lin.post("/t/hospital/entries/e-fast/verdict", data={**sent, "verdict": "approve"})
+    labels = [(label.finding, label.id) for label in await world.evidence.recent(HOSPITAL, 10)]
+    assert [finding for finding, _ in labels] == ["right", "wrong"]
+    assert labels[0][1].endswith(":*:right")

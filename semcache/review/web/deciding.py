@@ -97,10 +97,10 @@ def _verdict(visit: Visit, word: str) -> Verdict:
         raise UnfitError("not-sure", visit.ui.t("error.sure"), "sure")
     match word:
         case "approve":
-            return Approve(asked=asked)
+            return Approve(asked=form.get("fits", ""))
         case "until":
             days = number_in(form, "days", 0.01, 3650) or 30.0
-            return Approve(visit.ui.t.now + days * 86_400, asked)
+            return Approve(visit.ui.t.now + days * 86_400, form.get("fits", ""))
         case "edit":
             return Edit(form.get("answer", ""))
         case "raise":

@@ -104,7 +104,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class EntryPage:
-    """What the templates show of an entry. Texts come as segments: they are shown, never interpreted."""
+    """What the templates show of an entry. Texts come as segments: they are shown, never interpreted.
+
+    `asked` names the question that is compared, `fits` the same while it is not barred.
+    """
 
     id: str
     href: str
@@ -117,6 +120,7 @@ class EntryPage:
     stored: tuple[Segment, ...]
     asked: str
     asked_segments: tuple[Segment, ...]
+    fits: str
     is_same: bool
     is_barred: bool
     is_closed: bool
@@ -173,6 +177,7 @@ def entry_page(view: EntryView, ui: Ui, *, is_whole: bool = True) -> EntryPage:
         stored=shown(pieces, Kind.GONE, _marks(other, "stored")) if pieces else visible(entry.prompt),
         asked=other.asked if other is not None else "",
         asked_segments=shown(pieces, Kind.NEW, _marks(other, "asked")),
+        fits=other.asked if other is not None and not other.is_barred else "",
         is_same=other is not None and other.text == entry.prompt,
         is_barred=why is not None and why.is_barred,
         is_closed=WHOLE in entry.barred,

@@ -18,9 +18,9 @@ _HEAD = 240
 REASONS = (
     "complaint",
     "audit",
+    "gate",
     "near-threshold",
     "near-score",
-    "gate",
     "volatile",
     "personal",
     "other-user",
@@ -32,7 +32,11 @@ REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the queue; `share` is the length of its bar of 100."""
+    """One line of the queue.
+
+    `share` is the length of its bar of 100; `asked` names the question that asks most for a look, `fits` the same
+    while it is not barred: an approval says that the answer fits that one too.
+    """
 
     id: str
     href: str
@@ -47,6 +51,7 @@ class Row:
     last: float
     etag: str
     asked: str
+    fits: str
     may_edit: bool
 
 
@@ -73,6 +78,7 @@ def queue_rows(found: QueueView, ui: Ui) -> list[Row]:
 def _row(row: QueueRow, heaviest: float, ui: Ui) -> Row:
     waits, question = row.waiting, row.question
     href = ui.at("entries", waits.entry)
+    asked = question.asked if question is not None and question.asked != WHOLE else ""
     ranked = sorted(waits.reasons.items(), key=lambda pair: (_rank(pair[0]), pair[0]))
     return Row(
         id=waits.entry,
@@ -87,7 +93,8 @@ def _row(row: QueueRow, heaviest: float, ui: Ui) -> Row:
         met=ui.t.number(waits.sightings),
         last=waits.last_at,
         etag=row.etag,
-        asked=question.asked if question is not None and question.asked != WHOLE else "",
+        asked=asked,
+        fits="" if asked in row.entry.barred else asked,
         may_edit=may_edit(row.entry.completion),
     )
 
