@@ -12,7 +12,7 @@ import random
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from semcache.answer.engine_door import EngineDoor, Warmed
@@ -67,6 +67,7 @@ from semcache.store.near import NearCache
 from semcache.store.redis_store import RedisStore, StoreRules
 
 _CLASSIFIER_PATIENCE = 5.0
+_VERDICT_DEADLINE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,9 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     kept = StoreRules(link=LinkRules(deadline=settings.store.deadline), quota_of=quotas(policies))
     store = RedisStore(wiring.store_url, clock, kept)
     stack.push_async_callback(store.aclose)
-    reviewing = ReviewShelves(wiring.store_url, clock, kept)
+    # No request waits for verdicts, but for complaints: they may take as long as a disk takes.
+    patient = LinkRules(deadline=max(_VERDICT_DEADLINE, settings.store.deadline))
+    reviewing = ReviewShelves(wiring.store_url, clock, replace(kept, link=patient))
     stack.push_async_callback(reviewing.aclose)
     tasks.spawn(sweeping(reviewing, store.tenants))
 
