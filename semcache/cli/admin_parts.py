@@ -7,6 +7,7 @@ looks at `tests/review/test_small.py`.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -78,7 +79,7 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
     Args:
         settings: the configuration.
         url: of the store.
-        scores: load the verifier, to score pairs anew.
+        scores: score pairs anew, and say what the evidence allows.
 
     Raises:
         PolicyError: the policies are refused.
@@ -97,7 +98,7 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
         for part in (store, verdicts, evidence, queue):
             stack.push_async_callback(part.aclose)
         shelf = Shelf(store, verdicts, queue.queue, evidence.labels)
-        verifier, prior = _verifier() if scores else (None, None)
+        verifier, prior = (LateVerifier(), _prior()) if scores else (None, None)
         standings = Standings(evidence.labels, prior, clock, spawn)
 
         async def standing(policy: CachePolicy) -> Standing | None:
@@ -137,12 +138,34 @@ def hosts_of(settings: Settings) -> frozenset[str]:
     return named | {settings.admin.host.lower()} if named else named
 
 
-def _verifier() -> tuple[ForestVerifier | None, Prior | None]:
+class LateVerifier:
+    """The verifier, loaded when somebody first asks it: most reviewers look at the scores that pairs had (30 MiB)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: ForestVerifier | None = None
+        self._is_missing = False
+
+    def score(self, asked: str, stored: str, similarity: float) -> float | None:
+        """Give the probability that the answer is right; None also where there is no verifier."""
+        with self._lock:
+            if self._loaded is None and not self._is_missing:
+                self._load()
+        return None if self._loaded is None else self._loaded.score(asked, stored, similarity)
+
+    def _load(self) -> None:
+        try:
+            self._loaded = open_verifier()
+        except EncoderError as error:
+            self._is_missing = True
+            _log.error("no verifier: pairs are shown with the scores that they had", problem=str(error))
+
+
+def _prior() -> Prior | None:
     try:
-        return open_verifier(), open_prior()
-    except EncoderError as error:
-        _log.error("no verifier: pairs are shown with the scores that they had", problem=str(error))
-        return None, None
+        return open_prior()
+    except EncoderError:
+        return None  # then standings rest on the tenant's own evidence
 
 
 def _quotas(snapshot: Callable[[], PolicySnapshot]) -> Callable[[TenantId], Quota]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from semcache.cli.admin_parts import hosts_of, tokens_of
+from semcache.cli.admin_parts import LateVerifier, hosts_of, tokens_of
+from semcache.decide.verify.verifier import open_verifier
 from semcache.errors import PolicyError
 from semcache.review.api import review_app
 from semcache.settings import load_settings
@@ -73,3 +74,11 @@ def test_every_problem_is_explained(at: Scene) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert not {code for code in codes if f"`{code}`" not in text}
     assert review_app(at.service).openapi_url in text
+
+
+def test_the_verifier_is_loaded_when_it_is_first_asked() -> None:
+    verifier = LateVerifier()
+    assert verifier._loaded is None
+    score = verifier.score("What is the capital of France?", "What's France's capital?", 0.95)
+    assert score == open_verifier().score("What is the capital of France?", "What's France's capital?", 0.95)
+    assert verifier.score("a", "b", 0.1) is not None
