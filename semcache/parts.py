@@ -12,7 +12,7 @@ import json
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from semcache.answer.assemble import Assembler, chat_assembler
 from semcache.answer.limits import Limits as UpstreamLimits
 from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
-from semcache.core import EntryId, TenantId
+from semcache.core import CachePolicy, EntryId, TenantId
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
@@ -202,16 +202,31 @@ def upstreams_known(settings: Settings) -> Callable[[PolicySnapshot], None]:
 
     def check(snapshot: PolicySnapshot) -> None:
         for tenant in snapshot.tenants:
-            name = snapshot.upstream(tenant)
-            if name is not None and name not in settings.upstream_names:
-                source = snapshot.tenant(tenant).source
-                known = ", ".join(sorted(settings.upstream_names))
-                raise PolicyError(
-                    f"upstream: the configuration has no upstream of this name; it has: {known}",
-                    f"{source.file}:{source.line('upstream')}",
-                )
+            told = snapshot.tenant(tenant)
+            named = (place for domain, policy in told.domains.items() for place in _named(domain, policy))
+            places: list[_Named] = [(("upstream",), snapshot.upstream(tenant) or ""), *named]
+            for place, name in places:
+                if name and name not in settings.upstream_names:
+                    known = ", ".join(sorted(settings.upstream_names))
+                    raise PolicyError(
+                        f"{place[-1]}: the configuration has no upstream {name!r}; it has: {known}",
+                        f"{told.source.file}:{told.source.line(*place)}",
+                    )
 
     return check
+
+
+_Named = tuple[tuple[str, ...], str]
+
+
+def _named(domain: str, policy: CachePolicy) -> Iterator[_Named]:
+    """Name the upstreams that a domain wants beside the one that answers, each with its place in the file."""
+    for part, knob, wish in (
+        ("audit", "judge", policy.audit.judge),
+        ("review", "judge", policy.review.judge),
+        ("drafts", "reviser", policy.drafts.reviser),
+    ):
+        yield ("domains", domain, part, knob), wish.partition("/")[0]
 
 
 def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:
