@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -33,7 +34,7 @@ ORDER = "SEMCACHE_ADMIN_ORDER"
 DEFAULT_PORT = 8081
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DRAIN = 5
-_BUSY = 98
+
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -93,7 +94,7 @@ def listen(settings: Settings, note: Callable[[str], None]) -> socket.socket:
     try:
         return _bound(settings.admin.host, DEFAULT_PORT if named is None else named)
     except OSError as error:
-        if named is None and error.errno == _BUSY:
+        if named is None and error.errno == errno.EADDRINUSE:
             note(
                 f"port {DEFAULT_PORT} is taken; the review pages take a free one (name one with --admin-port)"
             )

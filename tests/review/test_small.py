@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from semcache.cli import admin
 from semcache.cli.admin_parts import LateVerifier, hosts_of, tokens_of
 from semcache.decide.verify.verifier import open_verifier
 from semcache.errors import PolicyError
@@ -82,3 +84,21 @@ def test_the_verifier_is_loaded_when_it_is_first_asked() -> None:
     score = verifier.score("What is the capital of France?", "What's France's capital?", 0.95)
     assert score == open_verifier().score("What is the capital of France?", "What's France's capital?", 0.95)
     assert verifier.score("a", "b", 0.1) is not None
+
+
+def test_where_the_usual_port_is_taken_a_free_one_is_named_on_the_screen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(admin, "DEFAULT_PORT", port)
+        notes: list[str] = []
+        settings = load_settings({"data": tmp_path})
+        with admin.listen(settings, notes.append) as found:
+            assert found.getsockname()[1] != port
+            assert f":{found.getsockname()[1]}/login#token=" in admin.ready_text(settings, found)
+        assert str(port) in notes[0]
+        with pytest.raises(PolicyError, match="choose another port"):
+            admin.listen(load_settings({"data": tmp_path, "admin": {"port": port}}), notes.append)
