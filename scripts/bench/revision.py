@@ -5,7 +5,8 @@ not share an answer each reviser makes one of the other's: `lazy` keeps it; `men
 two places, `spans` one of several differences into both, each with the right fact; `parrot` puts all words in and keeps the
 fact; `hostile` does too and adds a link; `stale` mends the fact and leaves the words; `ideal` does all that is asked. Given is
 the share that passes: the revision room's `check` alone, `objections` alone, and both. Of pairs that may share an answer it is the share of
-kept answers that pass. Real answers are longer and say more; a share here is one of a caricature.
+kept answers that pass. With `--encoders` (converted folders of all-MiniLM-L6-v2 and multilingual-e5-small) only pairs near enough for a
+draft count, each at its own similarity; without, all do, at one. Real answers are longer and say more; a share here is one of a caricature.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from hashlib import blake2b
@@ -31,6 +32,8 @@ from semcache.decide.revision.edit import Keep, Rewrite
 from semcache.decide.revision.objections import objections
 from semcache.decide.text import places, read
 from semcache.decide.verify.verifier import ForestVerifier, open_verifier
+from semcache.embed.calibration import Scale, read_table, scale_of
+from semcache.embed.onnx_encoder import OnnxModel
 
 FILES = (
     "adversarial", "checklist_en", "paws_wiki_en", "pawsx_zh", "medquad_en", "rqe_medical_en", "cmedqq_zh",
@@ -43,10 +46,38 @@ BAD = ("lazy", "mentions", "spans", "parrot", "hostile", "stale")
 _WORDS = "harbour lantern meadow copper saddle willow cobble thistle marble ferry"
 _WORTE = ("港口", "灯笼", "草地", "紫铜", "马鞍", "柳树", "鹅卵石", "蓟花", "大理石", "渡船")
 
+_CALIBRATION = Path(__file__).resolve().parents[2] / "semcache" / "embed" / "calibration"
+TABLES = tuple(
+    _CALIBRATION / f"{name}.onnx-cpu.json" for name in ("all-MiniLM-L6-v2", "multilingual-e5-small")
+)
+_BAND = 0.65
+"""Reference similarity from which a draft is looked for."""
+
 POLICY = CachePolicy(
     tenant=TenantId("bench"), domain="chat", mode=Mode.SEMANTIC, threshold=0.95, verified_threshold=0.95,
     draft_threshold=0.8, scope=Scope.TENANT, ttl=60, ttl_jitter=0, gate=GateRules(), verifier=True,
 )  # fmt: skip
+
+
+@dataclass
+class Nearness:
+    """Gives the similarity of a pair on the reference scale; 0 for a text that the encoder refuses."""
+
+    latin: OnnxModel
+    multilingual: OnnxModel
+    scales: tuple[Scale, Scale]
+
+    def __call__(self, one: str, other: str) -> float:
+        han = is_chinese(one + other)
+        left, right = (self.multilingual if han else self.latin).embed([one, other])
+        if isinstance(left, Exception) or isinstance(right, Exception):
+            return 0.0
+        return self.scales[han].to_reference(float(left @ right))
+
+
+def nearness(latin: Path, multilingual: Path, tables: tuple[Path, Path]) -> Nearness:
+    scales = [scale_of(read_table(table)) for table in tables]
+    return Nearness(OnnxModel(latin), OnnxModel(multilingual), (scales[0], scales[1]))
 
 
 def wilson(hits: int, total: int, z: float = 1.96) -> tuple[float, float]:
@@ -129,18 +160,27 @@ class Cell:
 
 
 Cells = defaultdict[str, Cell]
+Near = Callable[[str, str], float]
 
 
 def judge(
-    pair: dict[str, Any], verifier: ForestVerifier, cells: Cells, times: list[float], seen: list[str]
+    pair: dict[str, Any],
+    verifier: ForestVerifier,
+    near: Near,
+    cells: Cells,
+    times: list[float],
+    seen: list[str],
 ) -> None:
     asked, stored = pair["a"], pair["b"]
+    similarity = near(asked, stored)
+    if similarity < _BAND:
+        return
     old = answer(stored, stored, fact(stored))
     may = hopeless(POLICY, asked, stored) is None
     made = revisions(asked, stored, old) if not pair["same"] else iter((("kept", old),))
     for name, new in made:
         edit = Keep() if new == old else Rewrite(new)
-        checked = check(POLICY, asked, stored, old, new, edit, SIMILARITY, verifier, WantedForm())
+        checked = check(POLICY, asked, stored, old, new, edit, similarity, verifier, WantedForm())
         began = time.process_time()
         objected = objections(asked, stored, old, new, POLICY.gate, None)
         times.append(time.process_time() - began)
@@ -165,6 +205,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     shared = Path(__file__).resolve().parents[3] / "shared" / "data"
     parser.add_argument("--data", type=Path, default=shared, help="folder of the pair files")
+    parser.add_argument("--encoders", type=Path, nargs=2, metavar=("LATIN", "MULTILINGUAL"))
+    parser.add_argument("--tables", type=Path, nargs=2, default=TABLES, metavar=("LATIN", "MULTILINGUAL"))
     parser.add_argument("--most", type=int, default=100, help="pairs of either label and file")
     parser.add_argument(
         "--show",
@@ -174,6 +216,11 @@ def main() -> None:
     )
     parser.add_argument("files", nargs="*", default=FILES, help="names without .jsonl")
     chosen = parser.parse_args()
+    near: Near = (
+        nearness(*chosen.encoders, tables=tuple(chosen.tables))
+        if chosen.encoders
+        else lambda _one, _other: SIMILARITY
+    )
     console, verifier = Console(width=190), open_verifier()
     times: list[float] = []
     total: Cells = defaultdict(Cell)
@@ -185,7 +232,7 @@ def main() -> None:
         cells: Cells = defaultdict(Cell)
         seen: list[str] = []
         for pair in pairs_of(path, chosen.most):
-            judge(pair, verifier, cells, times, seen)
+            judge(pair, verifier, near, cells, times, seen)
         table = Table(
             "reviser",
             "n",

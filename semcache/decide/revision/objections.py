@@ -1,7 +1,7 @@
 """What speaks against a revised answer beside gate and verifier: the one door to all that this package looks for.
 
 Holds a revised answer against both questions and the older answer: does it still name what only the older question
-named (`remains`), can the difference be mended by words at all (`stance`), has it the language and form asked for
+named (`remains`, `wording`), can the difference be mended by words at all (`stance`, `aspects`), has it the language and form asked for
 (`form`), does it talk of itself or bring in what nobody asked for (`speech`)? It cannot say that an answer
 is right: what a reviser puts in is believed, what it left in or let slip is not. Pure, total, linear in the texts.
 """
@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from semcache.core import Effect, GateRules
-from semcache.decide.features import Features, features
+from semcache.decide.features import features
 from semcache.decide.gate import Comparison, compare
 from semcache.decide.reasons import Veto
+from semcache.decide.revision import aspects, wording
 from semcache.decide.revision.flaws import Flaw
 from semcache.decide.revision.form import amiss, breaks
-from semcache.decide.revision.remains import are_unmoved, gone, stand_in
+from semcache.decide.revision.remains import MOST, are_unmoved, gone, stand_in
 from semcache.decide.revision.speech import talk
 from semcache.decide.revision.stance import is_beyond
 
@@ -35,13 +36,15 @@ def objections(
         stored: the one that the older answer was given to.
         old: the older answer.
         new: the revised one; equal to `old` where the reviser kept it.
-        rules: the policy's gate; what it leaves alone is left alone here.
+        rules: the policy's gate; a difference that it leaves alone vetoes nothing here.
         response_format: of the request, as it was sent.
     """
     one, other = features(asked), features(stored)
     # What was said before was found to agree; a question need not be whole by itself.
     found = compare(one, other, replace(rules, fragment=Effect.OFF))
-    flaws = list(_against_questions(one, other, found, old, new))
+    flaws = list(_against_questions(asked, stored, found, old, new))
+    if aspects.differ(asked, stored):
+        flaws.append(Flaw.ASPECT)
     if flaws == [] and _OF_AMOUNTS & set(found.vetoes) and are_unmoved(asked, stored, old, new):
         flaws.append(Flaw.UNMOVED)
     if new != old or found.vetoes:
@@ -53,9 +56,8 @@ def objections(
     return tuple(flaw.value for flaw in flaws)
 
 
-def _against_questions(
-    one: Features, other: Features, found: Comparison, old: str, new: str
-) -> Iterator[Flaw]:
+def _against_questions(asked: str, stored: str, found: Comparison, old: str, new: str) -> Iterator[Flaw]:
+    one, other = features(asked), features(stored)
     if is_beyond(one, other, found.vetoes):
         yield Flaw.STANCE
     if _letters(old) == _letters(new):
@@ -63,12 +65,14 @@ def _against_questions(
             yield Flaw.UNCHANGED
         return
     # An answer that was changed is held to more than one that was kept: it shows what its reviser saw.
+    if not found.vetoes and wording.is_reordered(asked, stored):
+        yield Flaw.REORDERED
     lost = gone(one, other, frozenset((*found.vetoes, *found.raised)))
-    match stand_in(lost, new):
-        case None:
-            yield Flaw.UNREAD
-        case True:
-            yield Flaw.LEFTOVER
+    left = stand_in(lost, new)
+    if left is None:
+        yield Flaw.UNREAD
+    elif left or wording.are_in(wording.odd_words(asked, stored), new[:MOST]):
+        yield Flaw.LEFTOVER
 
 
 def _letters(text: str) -> str:

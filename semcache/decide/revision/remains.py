@@ -133,7 +133,7 @@ def stand_in(lost: Gone, answer: str) -> bool | None:
         return False
     if len(answer) > MOST:
         return None
-    for piece in _pieces(answer):
+    for piece in pieces(answer):
         text = read(piece)
         if text.tail:
             return None
@@ -142,7 +142,7 @@ def stand_in(lost: Gone, answer: str) -> bool | None:
     return False
 
 
-def _pieces(answer: str) -> Iterator[str]:
+def pieces(answer: str) -> Iterator[str]:
     """Give an answer in parts that the gate's readers take whole, each with the end of the one before."""
     for start in range(0, len(answer), _PIECE - _OVERLAP):
         end = min(len(answer), start + _PIECE)

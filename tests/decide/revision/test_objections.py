@@ -39,6 +39,7 @@ def against(
         ("Sorry, that is not known of Japan.", ("refusal",)),
         ("Das ist in Japan nicht der Fall, und die Frist ist kurz.", ("language",)),
         ("Japan " * 20_000, ("unread",)),
+        ("word " * 3_000 + "customers in norway", ("leftover",)),
     ],
 )
 def test_each_flaw_has_its_word(new: str, words: tuple[str, ...]) -> None:
@@ -61,7 +62,8 @@ def test_figures_move_with_the_amount() -> None:
 def test_a_difference_that_the_policy_leaves_alone_is_left_alone() -> None:
     rules = GateRules.all(Effect.OFF)
     assert against(OLD, rules=rules) == ()
-    assert against(OLD + " Still.", rules=rules) == ()
+    # What was changed is held to its words all the same.
+    assert against(OLD + " Still.", rules=rules) == ("leftover",)
 
 
 def test_a_kept_answer_to_the_same_question_stays() -> None:

@@ -1,0 +1,92 @@
+"""Words in which questions of one build differ; sides that questions ask for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semcache.core import GateRules
+from semcache.decide.revision.aspects import differ
+from semcache.decide.revision.objections import objections
+from semcache.decide.revision.wording import are_in, is_reordered, odd_words
+
+
+@pytest.mark.parametrize(
+    ("asked", "stored", "words"),
+    [
+        ("How do I cancel my order?", "How do I cancel my subscription?", {"subscription"}),
+        ("How do I cancel the orders?", "How do I cancel the order?", set()),
+        ("怎么取消我的订单？", "怎么取消我的会员？", {"会员"}),
+        ("How do I cancel my order?", "What is the way to end a subscription?", set()),
+        ("x " * 300, "y " * 300, set()),
+    ],
+)
+def test_words_of_questions_built_alike(asked: str, stored: str, words: set[str]) -> None:
+    assert odd_words(asked, stored) == words
+
+
+def test_a_word_stands_in_an_answer_whatever_its_ending() -> None:
+    assert are_in(frozenset(("subscription",)), "All subscriptions end.")
+    assert are_in(frozenset(("会员",)), "取消会员。")
+    assert not are_in(frozenset(("order",)), "Press the border.")
+    assert not are_in(frozenset(), "anything")
+
+
+def test_a_changed_answer_is_held_to_its_words() -> None:
+    asked, stored = "How do I cancel my order?", "How do I cancel my subscription?"
+    old = "Open your subscription and press Cancel. The subscription ends."
+    half, whole = old.replace("your subscription", "your order"), old.replace("subscription", "order")
+    assert objections(asked, stored, old, half, GateRules(), None) == ("leftover",)
+    assert objections(asked, stored, old, whole, GateRules(), None) == ()
+    assert objections(asked, stored, old, old, GateRules(), None) == ()
+
+
+def test_the_same_words_in_another_order_leave_nothing_to_put_in() -> None:
+    asked = "After Hasan fled, Omar was caught by guards."
+    stored = "After Omar fled, Hasan was caught by guards."
+    assert is_reordered(asked, stored)
+    assert not is_reordered(asked, asked.replace(",", ""))
+    assert not is_reordered("How do I cancel?", "How do I pay?")
+    old = "Omar fled."
+    assert objections(asked, stored, old, "Hasan fled.", GateRules(), None) in (("reordered",), ("stance",))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What are the symptoms of gout?", "What are the treatments for gout?"),
+        ("What is gout?", "What causes gout?"),
+        ("How common is gout?", "Is gout inherited?"),
+        ("痛风有什么症状？", "痛风怎么治？"),
+        ("痛风是什么？", "痛风怎么预防？"),
+    ],
+)
+def test_sides_of_a_thing(one: str, other: str) -> None:
+    assert differ(one, other)
+    assert differ(other, one)
+    assert objections(one, other, "It is so.", "It is so.", GateRules(), None)[-1:] == ("aspect",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What is gout?", "Explain gout to me"),
+        ("How is gout treated?", "What are the treatments for gout?"),
+        ("What are the signs of gout?", "What symptoms does gout have?"),
+        ("What are symptoms and causes of gout?", "What causes gout?"),
+        ("How do I pay?", "How can I pay?"),
+        ("cause " * 200, "What is gout?"),
+    ],
+)
+def test_questions_for_one_side(one: str, other: str) -> None:
+    assert not differ(one, other)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_text_is_taken(one: str, other: str) -> None:
+    assert odd_words(one, one) == frozenset()
+    assert not is_reordered(one, one)
+    assert not differ(one, one)
+    assert differ(one, other) is differ(other, one)
+    assert are_in(odd_words(one, other), other) is bool(odd_words(one, other))
