@@ -229,7 +229,7 @@ async def test_the_queue_follows_without_losing_its_place(opened: House) -> None
     heavy = await opened.world.put("e-heavy", "A heavy one?", "Yes.")
     await opened.world.sight(heavy, "A heavier one?", 500.0, "audit")
     await lin.page.evaluate(
-        "htmx.trigger('#rows', 'load-now') ; htmx.ajax('GET', document.querySelector('#rows').getAttribute('hx-get'), {target: '#rows', swap: 'outerHTML'})"
+        "htmx.ajax('GET', document.querySelector('#rows').getAttribute('hx-get'), {target: '#rows', swap: 'outerHTML'})"
     )
     await expect(lin.page.locator("tr[data-entry='e-heavy']")).to_be_visible()
     await expect(lin.page.locator("tr.is-current")).to_have_attribute("data-entry", "e-fast")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import orjson
 
 from semcache.core import CachePolicy, Entry
+from semcache.cost.prices import micro_usd
 from semcache.decide.spans import Objection
 from semcache.evidence_port import Finding, Label
 from semcache.review.answers import text_of
@@ -307,6 +308,9 @@ def _facts(view: EntryView, ui: Ui) -> Iterator[Fact]:
         usage = entry.completion.usage
         numbers = {"input": t.number(usage.prompt_tokens), "output": t.number(usage.completion_tokens)}
         yield Fact("entry.usage", t("entry.usage.value", **numbers))
+        price = micro_usd(entry.model, entry.completion.usage)
+        if price is not None:
+            yield Fact("entry.cost", t.money(price))
     if entry.seconds > 0:
         yield Fact("entry.seconds", t.span(entry.seconds))
     yield Fact("entry.size", t.size(entry.completion.size))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
@@ -139,18 +140,26 @@ class Ui:
         return f"/static/{name}?v={self.versions[name]}"
 
 
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    """Give the templates; compiling them takes longer than rendering a page."""
+    env = Environment(
+        loader=PackageLoader("semcache.review.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.filters["veto_name"] = lambda rule, ui: ui.t.word("veto", rule)
+    return env
+
+
 class Frame:
     """The templates, and what responses made of them carry."""
 
     def __init__(self) -> None:
-        self._env = Environment(
-            loader=PackageLoader("semcache.review.web"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._env.filters["veto_name"] = lambda rule, ui: ui.t.word("veto", rule)
+        self._env = _environment()
 
     def text(self, template: str, ui: Ui, **content: Any) -> str:
         """Render a template."""

@@ -147,6 +147,7 @@ ENGLISH: dict[str, str] = {
     "entry.expired": "expired",
     "entry.usage": "Tokens",
     "entry.usage.value": "{input} in, {output} out",
+    "entry.cost": "Cost of the first call",
     "entry.seconds": "Took",
     "entry.size": "Size",
     "entry.origin": "Made from",

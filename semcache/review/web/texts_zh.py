@@ -147,6 +147,7 @@ CHINESE: dict[str, str] = {
     "entry.expired": "已过期",
     "entry.usage": "词元",
     "entry.usage.value": "输入 {input},输出 {output}",
+    "entry.cost": "首次调用费用",
     "entry.seconds": "耗时",
     "entry.size": "大小",
     "entry.origin": "来源",
