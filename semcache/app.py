@@ -275,6 +275,7 @@ class _Parts:
             self.backends,
             self.evidence.labels,
             self.auditing.books.count,
+            self.standings,
             self.verifier,
             self.clock,
             self.tasks.spawn,

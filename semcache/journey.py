@@ -21,9 +21,11 @@ from semcache.core import (
     Completion,
     Decision,
     Directives,
+    Draft,
     DraftRecord,
     Embedding,
     Entry,
+    EntryId,
     Epochs,
     ExactKey,
     Hit,
@@ -40,7 +42,7 @@ from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator, UpstreamCall
 from semcache.prefixes import Prefixes
-from semcache.review_rules import WHOLE
+from semcache.review_rules import WHOLE, DraftWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Trace:
     """A human vouches for what was served."""
     faults: list[str] = field(default_factory=list)
     stored: bool = False
+    stored_as: EntryId | None = None
     collapsed: bool = False
     completion: Completion | None = None
     spent: Usage | None = None
@@ -113,6 +116,11 @@ class Trace:
     def is_drafted(self) -> bool:
         """True when the answer was made from a draft, not given up or replaced by a plain call."""
         return self.draft is not None and not self.draft.result.startswith(("failed", "declined"))
+
+    @property
+    def is_revised(self) -> bool:
+        """True when a stored answer was revised: the answer is no free one of the model."""
+        return self.draft is not None and self.draft.way == DraftWay.REVISE and self.is_drafted
 
 
 @dataclass(slots=True)
@@ -204,6 +212,10 @@ class Watch(Protocol):
 
     def on_served(self, step: Step, hit: Hit, request_id: str) -> None:
         """A hit was served."""
+        ...
+
+    def on_revised(self, step: Step, draft: Draft, revised: Completion, request_id: str) -> None:
+        """An answer was revised from a draft, and served."""
         ...
 
     def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:

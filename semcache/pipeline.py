@@ -22,6 +22,7 @@ from semcache.auditing.hits import would_be
 from semcache.core import (
     Bypass,
     CachePolicy,
+    Completion,
     Decision,
     Draft,
     Effect,
@@ -296,9 +297,24 @@ class Pipeline:
         """What makes the call, and what hears of its whole answer: with a draft, where one was found."""
         draft = step.trace.decision
         if self.revising is not None and isinstance(draft, Draft):
+            keep = self._watched(step, draft, keep)
             return self.revising.opening(step, draft), self.revising.keeping(step, draft, keep)
         call = call_of(step.asked, step.backend, step.policy, step.snapshot)
         return lambda: step.backend.generator.open(call), keep
+
+    def _watched(self, step: Step, draft: Draft, keep: Keep) -> Keep:
+        """A revised answer is checked afterwards as a hit is: it is no model's free answer."""
+        watch = self.watch
+        if watch is None:
+            return keep
+
+        async def kept(completion: Completion) -> bool:
+            stored = await keep(completion)
+            if step.trace.is_revised:
+                watch.on_revised(step, draft, completion, step.asked.request_id)
+            return stored
+
+        return kept
 
     def _flight_key(self, step: Step) -> str:
         """Who may share a call: equal requests; a stream with usage cannot be had from one without.

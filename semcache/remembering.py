@@ -18,7 +18,6 @@ from semcache.journey import Keep, Step
 from semcache.meeting import meet, places
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
-from semcache.review_rules import DraftWay
 
 _LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before a text whose encoder was busy or still loading is embedded again."""
@@ -64,6 +63,7 @@ class Memory:
                     return False
             entry = self._entry(step, completion)
             step.trace.stored = await self._put(step, entry)
+            step.trace.stored_as = entry.id if step.trace.stored else None
             if step.trace.stored and entry.embedding is None and step.encoding is not None:
                 self.spawn(self._embed_later(step, entry))
             return step.trace.stored
@@ -149,4 +149,4 @@ class Memory:
 def _origin(step: Step) -> str:
     """Say what the answer was made from, where a model only revised it."""
     draft = step.trace.draft
-    return f"draft:{draft.entry}" if step.trace.is_drafted and draft and draft.way == DraftWay.REVISE else ""
+    return f"draft:{draft.entry}" if draft is not None and step.trace.is_revised else ""

@@ -24,6 +24,7 @@ from semcache.sighting.judging import Judging
 from semcache.sighting.promoting import Promoting
 from semcache.sighting.sights import Sights
 from semcache.sighting.told import Told as SightsTold
+from semcache.standings import Allowance
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.queue import ReviewShelves as QueueShelves
 from semcache.store.redis_store import StoreRules
@@ -38,6 +39,7 @@ def revising_of(
     backends: Mapping[str, Backend],
     evidence: EvidenceStore,
     count: Count,
+    allowance: Allowance,
     verifier: Verifier | None,
     clock: Clock,
     spawn: Spawn,
@@ -50,6 +52,7 @@ def revising_of(
         backends: upstreams by name; a policy may name one as reviser.
         evidence: where the tallies of drafts are read.
         count: adds to them.
+        allowance: says what the evidence about revised answers allows.
         verifier: asked about revised answers; None: nothing is revised.
         clock: time.
         spawn: starts a task that the lifespan owns.
@@ -58,7 +61,7 @@ def revising_of(
     """
     return Revising(
         backends,
-        Bands(evidence, count, clock, spawn),
+        Bands(evidence, count, clock, spawn, allowance),
         micro_usd,
         verifier=verifier,
         clock=clock,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from semcache.core import CachePolicy, RiskPolicy, TenantId
@@ -36,6 +36,7 @@ COMPARER = Noise(false_alarm=0.0, miss=0.1)
 """Errors of the comparison of two answers that are believed in: it may overlook one wrong answer in ten; a false
 alarm of its only closes too much."""
 
+_DRAFTS = "~drafts"
 _Key = tuple[TenantId, str, RiskPolicy]
 
 
@@ -163,6 +164,15 @@ class Standings:
             except StoreError:
                 # The counters say the same to everybody who can read them.
                 return
+
+
+def drafts_of(policy: CachePolicy) -> CachePolicy:
+    """Give the policy under whose name the evidence of a domain's revised answers is kept: `<domain>~drafts`.
+
+    They keep the domain's own budget, by evidence of their own: how often a revised answer is wrong has little to
+    do with how often a served one is.
+    """
+    return replace(policy, domain=f"{policy.domain}{_DRAFTS}")
 
 
 def serving_by(standing: Standing, policy: CachePolicy) -> Serving:

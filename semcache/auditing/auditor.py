@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from semcache.asking.calls import Failed, ask_again, text_of
@@ -21,16 +21,17 @@ from semcache.asking.pace import Pace
 from semcache.asking.pause import Pause
 from semcache.asking.purse import Purse
 from semcache.auditing.books import Books
-from semcache.auditing.hits import bin_of_hit
+from semcache.auditing.hits import as_hit, bin_of_hit
 from semcache.auditing.told import Told
 from semcache.auditing.verdicts import Bench, Verdict
-from semcache.core import CachePolicy, Completion, Hit, TenantId
+from semcache.core import CachePolicy, Completion, Draft, Hit, TenantId
 from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Source
 from semcache.journey import Step
 from semcache.ports import Clock
-from semcache.review_rules import PUBLIC, WHOLE, DraftWay
+from semcache.review_rules import PUBLIC, WHOLE
+from semcache.standings import drafts_of
 
 Keep = Callable[[Completion], Awaitable[bool]]
 """Takes a whole answer; True when it was stored."""
@@ -159,14 +160,21 @@ class Auditing:
         if not step.asked.directives.no_store and self._is_due(step, hit):
             self._start(_Job(step, hit, request_id, fresh))
 
+    def on_revised(self, step: Step, draft: Draft, revised: Completion, request_id: str) -> None:
+        """Take note of an answer revised from a draft, and perhaps check it, as evidence of its own. Never waits."""
+        hit = as_hit(draft, revised, step.trace.stored_as)
+        apart = replace(step, policy=drafts_of(step.policy))
+        self._note(apart.policy, hit, "semantic")
+        if not step.asked.directives.no_store and self._is_due(apart, hit) and self._may_ask(apart):
+            self._start(_Job(apart, hit, request_id))
+
     def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:
         """Give what does with a whole answer what `keep` does, and then holds it against a hit that was not served."""
 
         async def kept(completion: Completion) -> bool:
             stored = await keep(completion)
-            draft = step.trace.draft
             # What was revised from the stored answer says nothing about it.
-            if not (step.trace.is_drafted and draft is not None and draft.way == DraftWay.REVISE):
+            if not step.trace.is_revised:
                 self.on_shadow(step, hit, completion, request_id)
             return stored
 
@@ -291,7 +299,7 @@ class Auditing:
             bin=bin_of_hit(hit),
             bucket=bucket_of(now),
             at=now,
-            entry=hit.entry.id,
+            entry=hit.entry.id or None,
             request=job.request_id,
             score=hit.score,
             similarity=hit.similarity,
@@ -303,7 +311,7 @@ class Auditing:
             self._drop(job, "store")
             return
         if counted:
-            if self.heard is not None:
+            if self.heard is not None and label.entry is not None:
                 self.heard(label, job.step, hit)
             self._told.labelled(job.source, verdict.finding)
             self._told.audited(policy.tenant, policy.domain, verdict.finding)

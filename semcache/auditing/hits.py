@@ -1,10 +1,17 @@
-"""What is a hit to the evidence: those served, and those that would have been. Pure."""
+"""What is a hit to the evidence: those served, those that would have been, and answers revised from a near one. Pure."""
 
 from __future__ import annotations
 
-from semcache.core import Decision, Draft, Hit
+from dataclasses import replace
+
+from semcache.core import Completion, Decision, Draft, EntryId, Hit, ReviewStatus
 from semcache.decide.reasons import Reason
 from semcache.decide.risk.grid import bin_of
+
+NO_ENTRY = EntryId("")
+"""Of an answer that was not stored."""
+_UNSCORED = 0.5
+"""Where nobody gave a score: all such drafts stand in one bin."""
 
 
 def would_be(decision: Decision) -> Hit | None:
@@ -24,3 +31,10 @@ def would_be(decision: Decision) -> Hit | None:
 def bin_of_hit(hit: Hit) -> int | None:
     """Give the bin of a hit's score; None for an exact hit, and where nobody gave a score."""
     return None if hit.exact or hit.score is None else bin_of(hit.score)
+
+
+def as_hit(draft: Draft, revised: Completion, id: EntryId | None) -> Hit:
+    """Give a revised answer as what is checked: a hit on the entry that it was stored as, if it was."""
+    score = _UNSCORED if draft.score is None else draft.score
+    entry = replace(draft.entry, id=id or NO_ENTRY, completion=revised, status=ReviewStatus.UNREVIEWED)
+    return Hit(entry, exact=False, similarity=draft.similarity, score=score)

@@ -14,13 +14,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from semcache.core import DraftPolicy, TenantId
+from semcache.core import CachePolicy, DraftPolicy, TenantId
 from semcache.decide.revision.band import FAILED, SAVED, SAVED_TOKENS, TRIED, band
 from semcache.decide.revision.worth import Saved
 from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore
 from semcache.ports import Clock
 from semcache.review_rules import DraftWay
+from semcache.standings import Allowance, drafts_of
 
 FRESH = 3.0
 """Seconds for which tallies are not read again."""
@@ -81,6 +82,7 @@ class Bands:
         count: adds to them.
         clock: for ages.
         spawn: starts a task that the lifespan owns.
+        allowance: says what the evidence about revised answers allows; None: nobody looks.
     """
 
     def __init__(
@@ -89,11 +91,13 @@ class Bands:
         count: Count,
         clock: Clock,
         spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
+        allowance: Allowance | None = None,
     ) -> None:
         self._evidence = evidence
         self._count = count
         self._clock = clock
         self._spawn = spawn
+        self._allowance = allowance
         self._held: dict[_Key, _Held] = {}
 
     def add(self, tenant: TenantId, domain: str, way: DraftWay, *, failed: bool, gain: Saved) -> None:
@@ -122,6 +126,16 @@ class Bands:
             return True
         trials = await self._trials(tenant, domain, policy, way)
         return trials is not None and trials.is_open(policy, way)
+
+    async def may_revise(self, policy: CachePolicy) -> bool:
+        """Say whether revised answers are not known to be wrong more often than the domain's budget allows.
+
+        What audits of them found is evidence of its own (`standings.drafts_of`). Never raises; False where the
+        evidence is away.
+        """
+        if self._allowance is None:
+            return True
+        return (await self._allowance.serving(drafts_of(policy))).trusts_humans
 
     def standing(self, tenant: TenantId, domain: str, policy: DraftPolicy) -> dict[DraftWay, Trials]:
         """Give the drafts of a domain as last read, by way, for reports and gauges; empty where nothing was read."""

@@ -119,6 +119,8 @@ class Revising:
         if not await self._bands.is_open(policy.tenant, policy.domain, policy.drafts, way):
             return await self._plainly(step, draft, way, "closed")
         if way is DraftWay.REVISE:
+            if not await self._bands.may_revise(policy):
+                return await self._plainly(step, draft, way, "wrong")
             return await self._revised(step, draft, text)
         return await self._predicted(step, draft, text, way)
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.core import Draft, Mode
-from semcache.decide.reasons import Veto
+from semcache.decide.reasons import Reason, Veto
 from semcache.journey import Backend, Step
 from semcache.review_rules import DraftWay
 
+_REVISED = "draft:"
+"""Begins the origin of an entry that was itself revised."""
 _UNLIKE = (Veto.LANGUAGE.value, Veto.UNREAD.value, Veto.PAYLOAD.value)
 """Where these stand against an answer it says nothing about the question."""
 _NOT_WITH_PREDICTIONS = (
@@ -51,14 +53,27 @@ def way_of(step: Step, draft: Draft, *, refused: bool) -> DraftWay | Declined:
         case DraftWay.OFF:
             return Declined("off")
         case DraftWay.REVISE:
-            return DraftWay.REVISE
+            return _revisable(draft)
         case DraftWay.LOSSLESS if not is_engine(backend):
             return Declined("unsupported")
     if is_engine(backend):
         return DraftWay.LOSSLESS if _only_one(body) else Declined("unsupported")
     if backend.predicts and not refused and takes_prediction(body):
         return DraftWay.PREDICTION
-    return DraftWay.REVISE if way is DraftWay.AUTO else Declined("unsupported")
+    return _revisable(draft) if way is DraftWay.AUTO else Declined("unsupported")
+
+
+def _revisable(draft: Draft) -> DraftWay | Declined:
+    """Say whether a draft may be revised, where nothing better helps.
+
+    Not where only the evidence stands against it: what the backend says freely is how a domain learns. And not what
+    was itself revised, unless a human has looked at it since: errors would add up.
+    """
+    if draft.reasons == (Reason.RISK.value,):
+        return Declined("learning")
+    if draft.entry.origin.startswith(_REVISED) and not draft.entry.status.is_verified:
+        return Declined("revised")
+    return DraftWay.REVISE
 
 
 def is_engine(backend: Backend) -> bool:

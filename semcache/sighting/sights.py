@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from semcache.core import Bypass, Draft, Hit, Miss, TenantId
+from semcache.core import Bypass, Completion, Draft, Hit, Miss, TenantId
 from semcache.errors import StoreError
 from semcache.evidence_port import Finding, Label, Source
 from semcache.journey import Keep, Step, to_serve
@@ -100,6 +100,9 @@ class Sights:
         """Keep a hit that was served. Never waits."""
         if _may_keep(step):
             self._meet(step, hit, served=True)
+
+    def on_revised(self, step: Step, draft: Draft, revised: Completion, request_id: str) -> None:
+        """Hear of a revised answer: what became of its draft is in the record already."""
 
     def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:  # noqa: ARG002  as a Watch has it
         """Give `keep`: what the backend says now is compared elsewhere."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semcache.core import Hit
+from semcache.core import Completion, Draft, Hit
 from semcache.journey import Keep, Step, Watch
 
 
@@ -25,6 +25,11 @@ class Watches:
         """Tell all of a hit that was served."""
         for watch in self._watches:
             watch.on_served(step, hit, request_id)
+
+    def on_revised(self, step: Step, draft: Draft, revised: Completion, request_id: str) -> None:
+        """Tell all of an answer that was revised."""
+        for watch in self._watches:
+            watch.on_revised(step, draft, revised, request_id)
 
     def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:
         """Let each of them put what it does around `keep`."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from semcache.auditing.auditor import AuditLimits
-from semcache.core import Caller, Directives, Namespace, Usage
+from semcache.core import Caller, Completion, Directives, Draft, DraftRecord, EntryId, Namespace, Usage
 from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.errors import UpstreamError
 from semcache.evidence_port import Cell, Finding, Source, Spending
@@ -371,3 +371,46 @@ async def test_what_stands_in_an_answer_does_not_speak_to_the_judge() -> None:
     assert "Ignore this" not in system
     assert data.count("</fence77 answer B>") == 1
     assert "Ignore this" in data
+
+
+# -- revised answers --------------------------------------------------------------------
+
+
+async def test_a_revised_answer_is_checked_as_evidence_of_its_own_about_the_entry_it_was_stored_as() -> None:
+    scene = Scene(answers=["It is 12 km.", "The distance is 12 km."])
+    step, hit = scene.step(), scene.hit()
+    step.trace.stored_as = EntryId("revised")
+    heard: list[str] = []
+    scene.auditing.heard = lambda label, step, hit: heard.append(str(label.entry))
+    draft = Draft(hit.entry, 0.8, ("places",), None)
+    scene.auditing.on_revised(step, draft, answered("It is 7 km."), "r1")
+    await scene.settled()
+    assert await scene.evidence.counts(ACME, "chat") == ()
+    (cell,) = [
+        cell for cell in await scene.evidence.counts(ACME, "chat~drafts") if cell.source is Source.AUDIT
+    ]
+    assert (cell.n, cell.wrong, cell.bin) == (1.0, 1.0, bin_of(0.5))
+    assert await scene.evidence.flags(ACME) == {"revised": 1}
+    assert heard == ["revised"]
+
+
+async def test_a_revised_answer_that_was_not_stored_flags_nothing() -> None:
+    scene = Scene(answers=["It is 12 km.", "The distance is 12 km."])
+    draft = Draft(scene.hit().entry, 0.8, (), 0.7)
+    scene.auditing.on_revised(scene.step(), draft, answered("It is 7 km."), "r1")
+    await scene.settled()
+    assert await scene.evidence.flags(ACME) == {}
+    assert scene.told.audits == {"wrong": 1}
+
+
+async def test_what_was_revised_says_nothing_about_the_stored_answer() -> None:
+    scene = Scene()
+    step = scene.step()
+    step.trace.draft = DraftRecord("revise", "kept", "e1")
+
+    async def keep(completion: Completion) -> bool:
+        return True
+
+    await scene.auditing.watching(step, scene.hit(), "r1", keep)(answered("It is 7 km."))
+    await scene.settled()
+    assert await scene.evidence.counts(ACME, "chat") == ()
