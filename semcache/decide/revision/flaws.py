@@ -16,6 +16,8 @@ class Flaw(StrEnum):
     """The questions ask for different sides of a thing: its symptoms, its treatment."""
     LEFTOVER = "leftover"
     """It still names what only the older question named."""
+    MISSING = "missing"
+    """It was changed, and does not name what the new question says where the older one said something else."""
     REORDERED = "reordered"
     """The questions hold the same words in another order, and the answer was changed: nothing shows to what."""
     UNMOVED = "unmoved"

@@ -68,11 +68,15 @@ def _against_questions(asked: str, stored: str, found: Comparison, old: str, new
     if not found.vetoes and wording.is_reordered(asked, stored):
         yield Flaw.REORDERED
     lost = gone(one, other, frozenset((*found.vetoes, *found.raised)))
-    left = stand_in(lost, new)
+    left = stand_in(lost, new) if len(new) <= MOST else None
     if left is None:
         yield Flaw.UNREAD
-    elif left or wording.are_in(wording.odd_words(asked, stored), new[:MOST]):
+        return
+    words, answer = wording.differences(asked, stored), wording.said(new)
+    if left or answer.holds(words.lost):
         yield Flaw.LEFTOVER
+    if any(not answer.holds(place) for place in words.come):
+        yield Flaw.MISSING
 
 
 def _letters(text: str) -> str:

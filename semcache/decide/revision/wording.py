@@ -2,13 +2,15 @@
 
 The gate's lists know places, names and amounts; `cancel my order` and `cancel my subscription` differ in a word of no list.
 Where two questions are built alike, the words that only the older one has are what the answer was about, and a
-changed answer that still holds one was changed by halves. Questions built differently say one thing in other
+changed answer that still holds one was changed by halves, as was one that lacks all that the new one says in such a place. Questions built differently say one thing in other
 words, and there a word that stays proves nothing: they are left to the verifier. Questions of the very same words in
 another order leave nothing to be put in: the answer is right as it stands, or their order turns it round.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -48,39 +50,68 @@ def is_reordered(asked: str, stored: str) -> bool:
     return one != other and sorted(one) == sorted(other)
 
 
-def odd_words(asked: str, stored: str) -> frozenset[str]:
-    """Give the words (Han: runs of two characters or more) that only the stored of two questions of one build has."""
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Of two questions of one build: the words (Han: runs of characters) that only the stored one has, and, for each place where one says something else than the other, those that only the asked one has."""
+
+    lost: frozenset[str] = frozenset()
+    come: tuple[frozenset[str], ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def differences(asked: str, stored: str) -> Differences:
+    """Give the words in which two questions of one build differ; none of questions built differently."""
     old, new = read(stored).words, read(asked).words
     if max(len(old), len(new)) > _MOST:
-        return frozenset()
+        return Differences()
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     if matcher.real_quick_ratio() < _ALIKE or matcher.ratio() < _ALIKE:
-        return frozenset()
-    known = {stem(word) for word in new}
-    whole = "".join(new)
-    found = set()
-    for kind, i, j, _, _ in matcher.get_opcodes():
+        return Differences()
+    lost: set[str] = set()
+    come: list[frozenset[str]] = []
+    for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
             continue
-        run = "".join(filter(is_han, old[i:j]))
-        if len(run) > 1 and not _SMALL.issuperset(run) and run not in whole:
-            found.add(run)
-        found |= {
-            word
-            for word in old[i:j]
-            if not is_han(word) and len(word) >= _SHORTEST and word.isalpha() and word not in _SMALL
-        }
-    return frozenset(word for word in found if stem(word) not in known)
+        lost |= _odd(old[i:j], new)
+        fresh = _odd(new[k:m], old)
+        # What is only added may be a manner of speaking.
+        if fresh and kind == "replace":
+            come.append(fresh)
+    return Differences(frozenset(lost), tuple(come))
 
 
-def are_in(words: frozenset[str], answer: str) -> bool:
-    """True when one of the words stands in an answer, whatever its ending."""
-    if not words:
-        return False
-    latin = frozenset(stem(word) for word in words if not is_han(word[0]))
-    han = [word for word in words if is_han(word[0])]
-    for piece in pieces(answer):
-        text = read(piece)
-        if any(stem(word) in latin for word in text.words) or any(word in text.compact for word in han):
-            return True
-    return False
+def _odd(words: Sequence[str], others: Sequence[str]) -> frozenset[str]:
+    """Give the words of one place that say something and are not among those of the other question."""
+    known = {stem(word) for word in others}
+    run = "".join(filter(is_han, words))
+    found = {
+        word
+        for word in words
+        if not is_han(word)
+        and len(word) >= _SHORTEST
+        and word.isalpha()
+        and word not in _SMALL
+        and stem(word) not in known
+    }
+    if len(run) > 1 and not _SMALL.issuperset(run) and run not in "".join(others):
+        found.add(run)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The words of an answer: stems of those with blanks between, and all letters in one."""
+
+    stems: frozenset[str]
+    compact: str
+
+    def holds(self, words: frozenset[str]) -> bool:
+        """True when one of the words stands there, whatever its ending."""
+        return any(word in self.compact if is_han(word[0]) else stem(word) in self.stems for word in words)
+
+
+def said(answer: str) -> Said:
+    """Read the words of an answer."""
+    parts = [read(piece) for piece in pieces(answer)]
+    stems = frozenset(stem(word) for part in parts for word in part.words if not is_han(word))
+    return Said(stems, "\n".join(part.compact for part in parts))

@@ -32,14 +32,15 @@ def against(
         (NEW, ()),
         (OLD, ("unchanged",)),
         (f" {OLD.upper()}!", ("unchanged",)),
-        (OLD.replace("30", "14"), ("leftover",)),
+        (OLD.replace("30", "14"), ("leftover", "missing")),
+        (NEW.replace("Japan", "that country"), ("missing",)),
         (NEW + " Unlike Norway, it is short.", ("leftover",)),
         (NEW + " See https://evil.example", ("foreign",)),
         ("I have updated it. " + NEW, ("making",)),
         ("Sorry, that is not known of Japan.", ("refusal",)),
         ("Das ist in Japan nicht der Fall, und die Frist ist kurz.", ("language",)),
         ("Japan " * 20_000, ("unread",)),
-        ("word " * 3_000 + "customers in norway", ("leftover",)),
+        ("word " * 3_000 + "customers in norway", ("leftover", "missing")),
     ],
 )
 def test_each_flaw_has_its_word(new: str, words: tuple[str, ...]) -> None:
@@ -63,7 +64,11 @@ def test_a_difference_that_the_policy_leaves_alone_is_left_alone() -> None:
     rules = GateRules.all(Effect.OFF)
     assert against(OLD, rules=rules) == ()
     # What was changed is held to its words all the same.
-    assert against(OLD + " Still.", rules=rules) == ("leftover",)
+    assert against(OLD + " Still.", rules=rules) == ("leftover", "missing")
+
+
+def test_a_changed_answer_that_is_too_long_is_not_read() -> None:
+    assert against("x " * 40_000, asked=NORWAY.replace("may", "can")) == ("unread",)
 
 
 def test_a_kept_answer_to_the_same_question_stays() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from semcache.core import GateRules
 from semcache.decide.revision.aspects import differ
 from semcache.decide.revision.objections import objections
-from semcache.decide.revision.wording import are_in, is_reordered, odd_words
+from semcache.decide.revision.wording import Differences, differences, is_reordered, said
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,27 @@ from semcache.decide.revision.wording import are_in, is_reordered, odd_words
     ],
 )
 def test_words_of_questions_built_alike(asked: str, stored: str, words: set[str]) -> None:
-    assert odd_words(asked, stored) == words
+    assert differences(asked, stored).lost == words
 
 
 def test_a_word_stands_in_an_answer_whatever_its_ending() -> None:
-    assert are_in(frozenset(("subscription",)), "All subscriptions end.")
-    assert are_in(frozenset(("会员",)), "取消会员。")
-    assert not are_in(frozenset(("order",)), "Press the border.")
-    assert not are_in(frozenset(), "anything")
+    assert said("All subscriptions end.").holds(frozenset(("subscription",)))
+    assert said("x " * 5000 + "subscription").holds(frozenset(("subscription",)))
+    assert said("取消会员。").holds(frozenset(("会员",)))
+    assert not said("Press the border.").holds(frozenset(("order",)))
+    assert not said("anything").holds(frozenset())
+
+
+def test_what_the_new_question_says_instead_must_be_there() -> None:
+    asked, stored = (
+        "How do I cancel a rental in the garden app?",
+        "How do I cancel a purchase in the travel app?",
+    )
+    assert differences(asked, stored).come == (frozenset(("rental",)), frozenset(("garden",)))
+    old = "Open the travel app and end the purchase."
+    half, whole = "Open the app and end the rental.", "Open the garden app and end the rental."
+    assert objections(asked, stored, old, half, GateRules(), None) == ("missing",)
+    assert objections(asked, stored, old, whole, GateRules(), None) == ()
 
 
 def test_a_changed_answer_is_held_to_its_words() -> None:
@@ -85,8 +98,9 @@ def test_questions_for_one_side(one: str, other: str) -> None:
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_is_taken(one: str, other: str) -> None:
-    assert odd_words(one, one) == frozenset()
+    assert differences(one, one) == Differences()
     assert not is_reordered(one, one)
     assert not differ(one, one)
     assert differ(one, other) is differ(other, one)
-    assert are_in(odd_words(one, other), other) is bool(odd_words(one, other))
+    lost = differences(one, other).lost
+    assert said(other).holds(lost) is bool(lost)
