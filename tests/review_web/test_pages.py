@@ -168,6 +168,18 @@ async def test_a_session_is_a_strict_cookie(world: World) -> None:
         assert word in kept
 
 
+async def test_a_session_behind_tls_in_front_is_secure_too(visitor: Client) -> None:
+    page = await visitor.get("/login", headers={"x-forwarded-proto": "https"})
+    assert "Secure" in page.headers["set-cookie"]
+    assert "Secure" not in (await visitor.get("/login")).headers["set-cookie"]
+
+
+async def test_strangers_cannot_send_much(visitor: Client) -> None:
+    for path in ("/login", "/language", "/logout"):
+        assert (await visitor.post(path, data={"token": "x" * 20_000})).status_code == 413
+        assert (await visitor.post(path, json={"token": "x"})).status_code == 422
+
+
 async def test_wrong_tokens_are_refused_and_slowed_down(visitor: Client) -> None:
     for _ in range(6):
         assert (await enter(visitor, "wrong")).status_code == 401
@@ -498,6 +510,22 @@ async def test_language_is_chosen_and_remembered(lin: Client) -> None:
     assert str(page.url).endswith("/t/hospital/search?q=a&tag=b")
     assert 'lang="zh-Hans"' in page.text
     assert 'lang="zh-Hans"' in (await lin.get("/t/hospital/queue")).text
+
+
+async def test_language_can_be_chosen_after_a_session_has_ended(world: World) -> None:
+    at = [0.0]
+    async with client_of(world, now=lambda: at[0], idle=60.0) as client:
+        await enter(client, LIN)
+        at[0] = 100.0
+        page = await client.get("/t/hospital/queue")
+        assert "Your session has ended." in page.text
+        sent = {"csrf": csrf(page), "next": "/login", "language": "zh"}
+        assert 'lang="zh-Hans"' in (await client.post("/language", data=sent)).text
+
+
+async def test_language_takes_no_order_from_elsewhere(lin: Client) -> None:
+    page = await lin.post("/language", data={"next": "/t/hospital/queue", "language": "zh"})
+    assert 'lang="en"' in page.text
 
 
 @pytest.mark.parametrize(

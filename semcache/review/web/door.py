@@ -22,6 +22,8 @@ from semcache.review.web.visit import LANGUAGE_COOKIE, form_of
 COOKIE = "semcache_review"
 _LOGIN_COOKIE = "semcache_login"
 _YEAR = 365 * 86_400
+_MOST_FORM = 16 << 10
+"""Bytes of a form that anybody may send."""
 _EXPLAINED = (403, 404, 413, 422, 429, 503)
 
 
@@ -82,7 +84,7 @@ class Door:
         return self._form(request, key, status=200)
 
     async def _enter(self, request: Request) -> Response:
-        form = await form_of(request)
+        form = await form_of(request, _MOST_FORM)
         if not self.sessions.is_ours(request.cookies.get(_LOGIN_COOKIE, ""), form.get("csrf", "")):
             return self._form(request, "login.cookies", status=403)
         address = request.client.host if request.client is not None else ""
@@ -114,7 +116,7 @@ class Door:
     async def logout(self, request: Request) -> Response:
         """End a session."""
         session = self.session_of(request, is_used=True)
-        form = await form_of(request)
+        form = await form_of(request, _MOST_FORM)
         if session is None or not self.sessions.is_ours(session.id, form.get("csrf", "")):
             return elsewhere("/login")
         self.sessions.end(session.id)
@@ -124,12 +126,12 @@ class Door:
 
     async def language(self, request: Request) -> Response:
         """Remember a language, and go back to the page."""
-        form = await form_of(request)
-        cookie = request.cookies.get(COOKIE, "") or request.cookies.get(_LOGIN_COOKIE, "")
+        form = await form_of(request, _MOST_FORM)
+        session = self.session_of(request, is_used=True)
         back, code = form.get("next", ""), form.get("language", "")
         response = elsewhere(back if _is_own(back) else "/")
         # The login page's cookie does not reach this address: nothing is at stake there but a language.
-        is_ours = not cookie or self.sessions.is_ours(cookie, form.get("csrf", ""))
+        is_ours = session is None or self.sessions.is_ours(session.id, form.get("csrf", ""))
         if is_language(code) and is_ours:
             _keep(response, request, LANGUAGE_COOKIE, code, path="/", seconds=_YEAR)
         return response
@@ -171,6 +173,11 @@ def _is_own(address: str) -> bool:
     return address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
 
 
+def _is_secure(request: Request) -> bool:
+    """True where the browser came by TLS; who claims that falsely only keeps a cookie from his own browser."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").lower())
+
+
 def _keep(
     response: Response, request: Request, name: str, value: str, *, path: str, seconds: int | None = None
 ) -> None:
@@ -179,7 +186,7 @@ def _keep(
         value,
         max_age=seconds,
         path=path,
-        secure=request.url.scheme == "https",
+        secure=_is_secure(request),
         httponly=True,
         samesite="strict",
     )

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 
 from fastapi import FastAPI
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -112,6 +112,8 @@ class _Pages:
         async def answered(request: Request) -> Response:
             try:
                 return await doing(request)
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody is there to read it
             except RequestError as error:
                 return self._refused(request, error.status, str(error))
             except StoreError as error:

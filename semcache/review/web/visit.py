@@ -5,6 +5,7 @@ Knows HTTP and sessions, and no page in particular.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -23,6 +24,7 @@ LANGUAGE_COOKIE = "semcache_language"
 MOST_FORM = 8 << 20
 """Bytes of a form: an answer of the size that policies allow by default, each byte written as three."""
 _MOST_FIELDS = 50
+_PATIENCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +61,22 @@ class Visit:
 Handler = Callable[[Visit], Awaitable[Response]]
 
 
-async def form_of(request: Request) -> dict[str, str]:
-    """Read the fields of a form; lines end as everywhere else.
+async def form_of(request: Request, most: int = MOST_FORM) -> dict[str, str]:
+    """Read the fields of a form of at most `most` bytes; lines end as everywhere else.
 
     Raises:
-        RequestError: 413 too large, 422 not a form, or too many fields.
+        RequestError: 408 it does not come, 413 too large, 422 not a form, or too many fields.
     """
     if (
         request.headers.get("content-type", "").partition(";")[0].strip()
         != "application/x-www-form-urlencoded"
     ):
         raise RequestError("This is not a form.", status=422, code="bad-form")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_FORM:
-            raise RequestError("The form is too large.", status=413, code="too-large")
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            body = await _body(request, most)
+    except TimeoutError:
+        raise RequestError("The form did not arrive.", status=408, code="late") from None
     try:
         fields = parse_qsl(
             body.decode("ascii"), keep_blank_values=True, errors="replace", max_num_fields=_MOST_FIELDS
@@ -82,6 +84,15 @@ async def form_of(request: Request) -> dict[str, str]:
     except ValueError:
         raise RequestError("This is not a form.", status=422, code="bad-form") from None
     return {name: value.replace("\r\n", "\n") for name, value in fields}
+
+
+async def _body(request: Request, most: int) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise RequestError("The form is too large.", status=413, code="too-large")
+    return bytes(body)
 
 
 def number_in(form: Mapping[str, str], name: str, low: float, high: float) -> float | None:
