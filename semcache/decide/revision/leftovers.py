@@ -5,7 +5,7 @@ from __future__ import annotations
 from semcache.core import GateRules
 from semcache.decide.features import features
 from semcache.decide.gate import compare
-from semcache.decide.revision.remains import gone, stand_in
+from semcache.decide.revision.remains import gone, read_whole, stand_in
 
 
 def leftovers(asked: str, stored: str, answer: str) -> bool:
@@ -13,4 +13,5 @@ def leftovers(asked: str, stored: str, answer: str) -> bool:
     one, other = features(asked), features(stored)
     found = compare(one, other, GateRules())
     lost = gone(one, other, frozenset((*found.vetoes, *found.raised)))
-    return stand_in(lost, answer) is not False
+    texts = read_whole(answer)
+    return texts is None or stand_in(lost, texts)

@@ -19,7 +19,7 @@ from semcache.decide.reasons import Veto
 from semcache.decide.revision import aspects, wording
 from semcache.decide.revision.flaws import Flaw
 from semcache.decide.revision.form import amiss, breaks
-from semcache.decide.revision.remains import MOST, are_unmoved, gone, stand_in
+from semcache.decide.revision.remains import are_unmoved, gone, read_whole, stand_in
 from semcache.decide.revision.speech import talk
 from semcache.decide.revision.stance import is_beyond
 
@@ -68,14 +68,14 @@ def _against_questions(asked: str, stored: str, found: Comparison, old: str, new
     if not found.vetoes and wording.is_reordered(asked, stored):
         yield Flaw.REORDERED
     lost = gone(one, other, frozenset((*found.vetoes, *found.raised)))
-    left = stand_in(lost, new) if len(new) <= MOST else None
-    if left is None:
+    answer = read_whole(new)
+    if answer is None:
         yield Flaw.UNREAD
         return
-    words, answer = wording.differences(asked, stored), wording.said(new)
-    if left or answer.holds(words.lost):
+    words, held = wording.differences(asked, stored), wording.said(answer)
+    if held.holds(words.lost) or stand_in(lost, answer):
         yield Flaw.LEFTOVER
-    if any(not answer.holds(place) for place in words.come):
+    if any(not held.holds(place) for place in words.come):
         yield Flaw.MISSING
 
 

@@ -127,22 +127,20 @@ def _codes(asked: Features, stored: Features) -> frozenset[tuple[str, ...]]:
     return frozenset(found)
 
 
-def stand_in(lost: Gone, answer: str) -> bool | None:
-    """True when something of what is gone stands in an answer; None where that cannot be told."""
-    if lost == NOTHING:
-        return False
+def read_whole(answer: str) -> tuple[Text, ...] | None:
+    """Read an answer to its end, in parts; None where that cannot be done."""
     if len(answer) > MOST:
         return None
-    for piece in pieces(answer):
-        text = read(piece)
-        if text.tail:
-            return None
-        if _stands_in(lost, text):
-            return True
-    return False
+    texts = tuple(map(read, _pieces(answer)))
+    return None if any(text.tail for text in texts) else texts
 
 
-def pieces(answer: str) -> Iterator[str]:
+def stand_in(lost: Gone, answer: tuple[Text, ...]) -> bool:
+    """True when something of what is gone stands in an answer, as `read_whole` gives it."""
+    return lost != NOTHING and any(_stands_in(lost, text) for text in answer)
+
+
+def _pieces(answer: str) -> Iterator[str]:
     """Give an answer in parts that the gate's readers take whole, each with the end of the one before."""
     for start in range(0, len(answer), _PIECE - _OVERLAP):
         end = min(len(answer), start + _PIECE)

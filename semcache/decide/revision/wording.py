@@ -9,14 +9,13 @@ another order leave nothing to be put in: the answer is right as it stands, or t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from semcache.decide.order import stem
-from semcache.decide.revision.remains import pieces
-from semcache.decide.text import is_han, read
+from semcache.decide.text import Text, is_han, read
 from semcache.decide.wordlist import split
 
 _ALIKE = 0.6
@@ -110,8 +109,11 @@ class Said:
         return any(word in self.compact if is_han(word[0]) else stem(word) in self.stems for word in words)
 
 
-def said(answer: str) -> Said:
-    """Read the words of an answer."""
-    parts = [read(piece) for piece in pieces(answer)]
-    stems = frozenset(stem(word) for part in parts for word in part.words if not is_han(word))
-    return Said(stems, "\n".join(part.compact for part in parts))
+def said(answer: Iterable[Text]) -> Said:
+    """Give the words of an answer that was read in parts."""
+    parts = tuple(answer)
+    words = {word for part in parts for word in part.words}
+    return Said(
+        frozenset(stem(word) for word in words if not is_han(word)),
+        "\n".join(part.compact for part in parts),
+    )

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 from semcache.core import GateRules
 from semcache.decide.features import features
 from semcache.decide.gate import compare
-from semcache.decide.revision.remains import MOST, NOTHING, are_unmoved, gone, stand_in
+from semcache.decide.revision.remains import MOST, NOTHING, are_unmoved, gone, read_whole, stand_in
 
 
 def left(asked: str, stored: str, answer: str) -> bool | None:
     one, other = features(asked), features(stored)
     found = compare(one, other, GateRules())
-    return stand_in(gone(one, other, frozenset((*found.vetoes, *found.raised))), answer)
+    texts = read_whole(answer)
+    return (
+        None
+        if texts is None
+        else stand_in(gone(one, other, frozenset((*found.vetoes, *found.raised))), texts)
+    )
 
 
 PAIRS = [
@@ -55,7 +60,6 @@ def test_an_answer_that_cannot_be_read_to_its_end_is_not_judged() -> None:
     asked, stored = "Is Madrid a good place to live?", "Is Paris a good place to live?"
     assert left(asked, stored, "x " * MOST) is None
     assert left(asked, stored, "\ufdfa" * 2000) is None
-    assert left(asked, asked, "x " * MOST) is False
 
 
 def test_markers_of_lists_and_small_words_are_no_remains() -> None:
