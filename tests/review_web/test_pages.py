@@ -589,3 +589,21 @@ async def test_approving_says_nothing_of_a_question_that_was_barred(world: World
     labels = [(label.finding, label.id) for label in await world.evidence.recent(HOSPITAL, 10)]
     assert [finding for finding, _ in labels] == ["right", "wrong"]
     assert labels[0][1].endswith(":*:right")
+
+
+async def test_a_judge_is_held_against_people(lin: Client) -> None:
+    page = await lin.get("/t/hospital/entries/e-dose")
+    assert "fits: 18%" in page.text
+    await settle(lin, "e-dose", "reject")
+    page = await lin.get("/t/hospital/numbers")
+    table = page.text[page.text.index('id="t-judge"') :]
+    assert "gpt-5-mini" in table
+    assert "100%" in table
+    assert re.search(r"reviewer: wrong", (await lin.get("/t/hospital/entries/e-dose")).text)
+
+
+async def test_policies_tell_what_the_evidence_allows(lin: Client) -> None:
+    page = await lin.get("/t/hospital/policies")
+    assert re.search(r'tag good">open</span> <span class="small muted">at most 1.2% wrong', page.text)
+    assert 'tag bad">closed</span>' in page.text
+    assert 'tag good">open</span>' in (await lin.get("/t/hospital/numbers")).text
