@@ -22,7 +22,7 @@ from semcache.decide.revision.bounded_schema import keeps_to
 from semcache.decide.revision.flaws import Flaw
 from semcache.decide.text import read
 
-_SAMPLE = 600
+_SAMPLE = 400
 """Characters by which the language of an answer is told."""
 _HEAD = 2_000
 """Characters of a question in which counts are looked for."""

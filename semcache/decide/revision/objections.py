@@ -56,6 +56,20 @@ def objections(
     return tuple(flaw.value for flaw in flaws)
 
 
+def beyond(asked: str, stored: str, rules: GateRules) -> str | None:
+    """Say why no revision of whatever kind would pass, to be asked before one is paid for; None: one may.
+
+    Args:
+        asked: the new question.
+        stored: the older one.
+        rules: the policy's gate.
+    """
+    one, other = features(asked), features(stored)
+    if is_beyond(one, other, compare(one, other, replace(rules, fragment=Effect.OFF)).vetoes):
+        return Flaw.STANCE.value
+    return Flaw.ASPECT.value if aspects.differ(asked, stored) else None
+
+
 def _against_questions(asked: str, stored: str, found: Comparison, old: str, new: str) -> Iterator[Flaw]:
     one, other = features(asked), features(stored)
     if is_beyond(one, other, found.vetoes):

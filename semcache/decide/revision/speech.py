@@ -18,7 +18,8 @@ _I = r"\bi(?:['\u2019]m|\s{1,4}am|\s{1,4}was)"
 _CANNOT = rf"(?:\bi\s{{1,4}}(?:can(?:not|['\u2019]t|\s{{1,4}}not)|could\s{{1,4}}not|couldn['\u2019]t)|{_I}\s{{1,4}}(?:not\s{{1,4}}able|unable)\s{{1,4}}to)"
 _REFUSALS = (
     rf"{_CANNOT}\s{{1,4}}(?:\w{{1,30}}\s{{1,4}})?(?:help|assist|answer|provide|give|revise|edit|comply|determine|tell|say|find|access|share|fulfil)",
-    rf"{_I}\s{{1,4}}(?:very\s{{1,4}}|really\s{{1,4}}|so\s{{1,4}})?sorry\b|\bmy\s{{1,4}}apologies\b|\bi\s{{1,4}}apologi[sz]e\b|^\W{{0,4}}sorry\b|^\W{{0,4}}unfortunately\b",
+    rf"{_I}\s{{1,4}}(?:very\s{{1,4}}|really\s{{1,4}}|so\s{{1,4}})?sorry\b|\bmy\s{{1,4}}apologies\b|\bi\s{{1,4}}apologi[sz]e\b",
+    r"^[^\w\n]{0,4}(?:sorry|unfortunately)\b",
     r"\bas\s{1,4}an?\s{1,4}(?:ai\b|artificial|language\s{1,4}model|large\s{1,4}language)",
     r"\bi\s{1,4}(?:do\s{1,4}not|don['\u2019]t)\s{1,4}(?:\w{1,30}\s{1,4})?(?:have|know)\s{1,4}(?:\w{1,30}\s{1,4}){0,3}(?:information|context|access|details|data|enough)",
     r"\b(?:not\s{1,4}enough|insufficient|without\s{1,4}(?:more|further|additional))\s{1,4}(?:context|information|details)\b",
@@ -58,7 +59,7 @@ _FOREIGN = (
 
 @lru_cache(maxsize=3)
 def _compiled(phrases: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(phrase, re.IGNORECASE | re.MULTILINE) for phrase in phrases)
+    return tuple(re.compile(phrase, re.MULTILINE) for phrase in phrases)
 
 
 @lru_cache(maxsize=1)
@@ -80,21 +81,23 @@ def talk(asked: str, old: str, new: str) -> Iterator[Flaw]:
         old: the answer that it was made of.
         new: the answer.
     """
+    asked, old, new = asked.lower(), old.lower(), new.lower()
     if _says_newly(_REFUSALS, new, old):
         yield Flaw.REFUSAL
     if _says_newly(_MAKINGS, new, old):
         yield Flaw.MAKING
-    if _says_newly(_FOREIGN, new, f"{old}\n{asked}") or not addresses(new) <= addresses(old) | addresses(
-        asked
-    ):
+    strange = _says_newly(_FOREIGN, new, f"{old}\n{asked}")
+    if strange or not addresses(new) <= addresses(old) | addresses(asked):
         yield Flaw.FOREIGN
 
 
 def _says_newly(phrases: tuple[str, ...], new: str, known: str) -> bool:
-    """True when a phrase stands in `new`, and none like it in `known`."""
+    """True when a phrase stands in `new`, and none like it in `known`; both in lower case."""
     return any(phrase.search(new) and not phrase.search(known) for phrase in _compiled(phrases))
 
 
 def addresses(text: str) -> frozenset[str]:
-    """Give the links, hosts and e-mail addresses of a text, without what ends a sentence behind them."""
-    return frozenset(match.group().rstrip(".,:;!?*_`~/") for match in _address().finditer(text.lower()))
+    """Give the links, hosts and e-mail addresses of a text in lower case, without what ends a sentence behind them."""
+    if "." not in text and "://" not in text:
+        return frozenset()
+    return frozenset(match.group().rstrip(".,:;!?*_`~/") for match in _address().finditer(text))

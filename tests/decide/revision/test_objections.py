@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from semcache.core import Effect, GateRules
 from semcache.decide.features import features
 from semcache.decide.revision.flaws import Flaw
-from semcache.decide.revision.objections import objections
+from semcache.decide.revision.objections import beyond, objections
 
 NORWAY = "How long may customers in Norway return an order?"
 JAPAN = "How long may customers in Japan return an order?"
@@ -51,6 +51,13 @@ def test_what_cannot_be_mended_is_refused_however_it_is_mended() -> None:
     words = against("No, it is not.", asked="Is it not safe?", stored="Is it safe?", old="Yes, it is.")
     assert words == ("stance",)
     assert "unchanged" in against("Yes.", asked="Is it not safe?", stored="Is it safe?", old="Yes.")
+
+
+def test_what_no_revision_mends_is_known_before_one_is_paid_for() -> None:
+    assert beyond("Is it not safe?", "Is it safe?", GateRules()) == "stance"
+    assert beyond("What are symptoms of gout?", "What are treatments for gout?", GateRules()) == "aspect"
+    assert beyond(JAPAN, NORWAY, GateRules()) is None
+    assert beyond("Is it not safe?", "Is it safe?", GateRules.all(Effect.OFF)) is None
 
 
 def test_figures_move_with_the_amount() -> None:

@@ -70,7 +70,7 @@ def test_an_answer_is_let_be(new: str) -> None:
 
 def test_the_question_may_hold_an_address() -> None:
     assert said("evil-shop.com gives 14 days.", asked="How long does evil-shop.com give?") == set()
-    assert addresses("See https://a.example/b?c=1, or Mail X@Y.example.") == {
+    assert addresses("see https://a.example/b?c=1, or mail x@y.example.") == {
         "https://a.example/b?c=1",
         "x@y.example",
     }
