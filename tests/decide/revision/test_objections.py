@@ -55,7 +55,7 @@ def test_what_cannot_be_mended_is_refused_however_it_is_mended() -> None:
 
 def test_what_no_revision_mends_is_known_before_one_is_paid_for() -> None:
     assert beyond("Is it not safe?", "Is it safe?", GateRules()) == "stance"
-    assert beyond("What are symptoms of gout?", "What are treatments for gout?", GateRules()) == "aspect"
+    assert beyond("What is the outlook for gout?", "What are the symptoms of gout?", GateRules()) == "aspect"
     assert beyond(JAPAN, NORWAY, GateRules()) is None
     assert beyond("Is it not safe?", "Is it safe?", GateRules.all(Effect.OFF)) is None
 
