@@ -311,8 +311,11 @@ def _draft(
     """Give the nearest living candidate in the draft band, or one that only the evidence stands against."""
     banded = policy.draft_threshold < policy.threshold or directives.mode == "draft"
     # First what would be served were its score proven: behind a nearer one with a veto nothing would be learnt of it.
+    # And what a model answered freely before what was itself revised: errors would add up.
+    learning = directives.mode != "draft"
     for item in sorted(
-        judged, key=lambda item: directives.mode != "draft" and item.reason is not Reason.RISK
+        judged,
+        key=lambda item: (learning and item.reason is not Reason.RISK, is_revised(item.candidate.entry)),
     ):
         near = _reaches(item.candidate.similarity, limits.draft) or item.reaches
         wanted = banded or item.reason is Reason.RISK
@@ -325,8 +328,13 @@ def _draft(
 
 def _is_draft(item: _Judged, limits: Bars) -> bool:
     """True for one below the threshold that will be the draft before all that come after it."""
-    near = _reaches(item.candidate.similarity, limits.draft)
+    near = _reaches(item.candidate.similarity, limits.draft) and not is_revised(item.candidate.entry)
     return near and item.reason is Reason.BELOW_THRESHOLD and not _UNREVISABLE.intersection(item.vetoes)
+
+
+def is_revised(entry: Entry) -> bool:
+    """True for an answer that was revised from another one, and that no human has looked at."""
+    return entry.origin.startswith("draft:") and not entry.status.is_verified
 
 
 def _words(reason: Reason | None) -> tuple[str, ...]:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.core import Draft, Mode
+from semcache.decide.decision import is_revised
 from semcache.decide.reasons import Reason, Veto
 from semcache.journey import Backend, Step
 from semcache.review_rules import DraftWay
 
-_REVISED = "draft:"
-"""Begins the origin of an entry that was itself revised."""
 _UNLIKE = (Veto.LANGUAGE.value, Veto.UNREAD.value, Veto.PAYLOAD.value)
 """Where these stand against an answer it says nothing about the question."""
 _NOT_WITH_PREDICTIONS = (
@@ -71,7 +70,7 @@ def _revisable(draft: Draft) -> DraftWay | Declined:
     """
     if draft.reasons == (Reason.RISK.value,):
         return Declined("learning")
-    if draft.entry.origin.startswith(_REVISED) and not draft.entry.status.is_verified:
+    if is_revised(draft.entry):
         return Declined("revised")
     return DraftWay.REVISE
 

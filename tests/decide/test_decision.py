@@ -267,3 +267,20 @@ def test_a_difference_that_only_raises_needs_a_nearer_candidate() -> None:
     assert isinstance(decide(strict, Directives(), asked, [near], NOW, None), Hit)
     shut = replace(strict, gate=replace(rules, raise_by=1.0))
     assert isinstance(decide(shut, Directives(), asked, [near], NOW, None), Miss)
+
+
+def test_an_answer_that_was_revised_is_no_draft_while_another_is_near() -> None:
+    freely, revised = candidate(0.87, "freely"), candidate(0.93, "revised", origin="draft:e0")
+    found = run(revised, freely)
+    assert isinstance(found, Draft)
+    assert found.entry.id == "freely"
+    alone = run(revised)
+    assert isinstance(alone, Draft)
+    assert alone.entry.id == "revised"
+    looked_at = run(
+        replace(revised, entry=replace(revised.entry, status=ReviewStatus.APPROVED)),
+        freely,
+        verified_threshold=0.99,
+    )
+    assert isinstance(looked_at, Draft)
+    assert looked_at.entry.id == "revised"

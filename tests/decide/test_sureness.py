@@ -242,6 +242,7 @@ servings = st.builds(
     cut=st.none() | st.floats(0, 1),
     proven=st.just(False),
     otherwise=st.sampled_from(UntilProven),
+    trusts_humans=st.booleans(),
 )
 candidates = st.lists(
     st.builds(
@@ -272,7 +273,9 @@ def test_neither_verifier_nor_unproven_evidence_ever_adds_a_hit(
     if isinstance(bounded, Hit):
         assert isinstance(bounded.score, float)
         assert bounded.score >= 0.5
-        assert bounded.shadow or (serving.cut is not None and bounded.score >= serving.cut)
+        proven = serving.cut is not None and bounded.score >= serving.cut
+        by_humans = serving.trusts_humans and bounded.entry.status.is_verified
+        assert bounded.shadow or proven or by_humans
 
 
 @given(candidates, st.floats(0, 1), st.floats(0, 1), st.floats(0.8, 1.0))
@@ -282,7 +285,7 @@ def test_whatever_was_proven_the_client_s_threshold_and_the_cut_hold(
     found = run(
         *drawn,
         verifier=says(score),
-        serving=Serving(cut, proven=True),
+        serving=Serving(cut, proven=True, trusts_humans=False),
         directives=Directives(threshold=threshold),
     )
     if isinstance(found, Hit):

@@ -86,6 +86,9 @@ class Proxy:
         port = self.url.rpartition(":")[2] or "0"
         if "--policies" not in self.arguments and "--config" not in self.arguments:
             self.arguments = [*self.arguments, "--policies", str(calm_policies(self.data.parent / "calm"))]
+        if "--admin-port" not in self.arguments:
+            # The reviewers' listener is a process more, which only the tests about it need.
+            self.environment = {"SEMCACHE_ADMIN__ENABLED": "false", **self.environment}
         command = [sys.executable, "-m", "semcache", "serve", "--data", str(self.data), "--port", port]
         self.process = subprocess.Popen(
             [*command, *self.arguments],
