@@ -17,6 +17,7 @@ from functools import partial
 
 from semcache.answer.engine_door import EngineDoor, Warmed
 from semcache.answer.flight import Flights
+from semcache.auditing.tallying import Tallying
 from semcache.auditing_parts import auditing_of
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
@@ -297,7 +298,7 @@ class _Parts:
             admission=admission,
             recent=RecentRequests(self.settings.store.near_bytes // 4),
             replay=Replay(self.ids.completion, self.clock.now, self.settings.store.near_bytes),
-            records=self.ledger,
+            records=Tallying(self.ledger, self.auditing.books),
             clock=self.clock,
             new_request_id=self.ids.request,
             body_limit=self.settings.limits.body_bytes,

@@ -164,7 +164,7 @@ class Auditing:
         """Take note of an answer revised from a draft, and perhaps check it, as evidence of its own. Never waits."""
         hit = as_hit(draft, revised, step.trace.stored_as)
         apart = replace(step, policy=drafts_of(step.policy))
-        self._note(apart.policy, hit, "semantic")
+        self._note(apart.policy, hit, "drafted")
         if not step.asked.directives.no_store and self._is_due(apart, hit) and self._may_ask(apart):
             self._start(_Job(apart, hit, request_id))
 

@@ -16,6 +16,9 @@ from semcache.evidence_port import Alarm, EvidenceStore, Label
 _TWICE = 2
 
 
+_DRAFTED = "drafted"
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """One domain of one tenant within the days looked back; `money` is in micro-USD."""
@@ -109,7 +112,8 @@ def quality_of(tenant: str, domain: str, words: Mapping[str, int], alarm: Alarm 
         tenant=tenant,
         domain=domain,
         exact=words.get("exact", 0),
-        semantic=words.get("semantic", 0),
+        # A revised answer's evidence stands under a name of its own, with no hits beside it.
+        semantic=words.get("semantic", 0) + words.get(_DRAFTED, 0),
         shadow=words.get("shadow-exact", 0) + words.get("shadow-semantic", 0),
         right=drawn("right"),
         wrong=drawn("wrong"),

@@ -14,6 +14,7 @@ from typing import Any
 from semcache.core import Draft, JsonObject, Usage
 from semcache.decide.revision.check import WantedForm, check
 from semcache.decide.revision.edit import Edit, Keep, Replace, Rewrite, Unreadable, apply_edit, read_edit
+from semcache.decide.revision.objections import objections
 from semcache.decide.revision.prompt import revision_messages, revision_schema
 from semcache.journey import Step
 from semcache.ports import Clock, Verifier
@@ -106,18 +107,11 @@ class Revisions:
         self, step: Step, draft: Draft, text: str, made: str, edit: Edit, task: Task
     ) -> tuple[str, ...]:
         """Say what stands against an answer; milliseconds, for long ones and for schemas more: not for the event loop."""
-        request = step.asked.request
-        return check(
-            step.policy,
-            request.prompt or "",
-            draft.entry.prompt,
-            text,
-            made,
-            edit,
-            draft.similarity,
-            self.verifier,
-            WantedForm(_form_of(request.body.get("response_format")), task.fence),
-        )
+        request, stored = step.asked.request, draft.entry.prompt
+        asked, form = request.prompt or "", _form_of(request.body.get("response_format"))
+        wanted = WantedForm(form, task.fence)
+        found = check(step.policy, asked, stored, text, made, edit, draft.similarity, self.verifier, wanted)
+        return found or objections(asked, stored, text, made, step.policy.gate, form)
 
 
 def _form_of(asked: Any) -> JsonObject | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from html.parser import HTMLParser
 from typing import Any
@@ -556,24 +557,28 @@ async def test_what_if_is_worked_out(lin: Client) -> None:
     assert "<html" not in part.text
 
 
-async def test_numbers_count_what_somebody_else_counted(world: World) -> None:
-    class Counted:
-        def requests(self, tenant: str) -> dict[str, int]:
-            return {"exact": 30, "semantic": 10, "miss": 60}
-
-        def drafts(self, tenant: str) -> dict[str, int]:
-            return {"kept": 3, "edited": 4, "failed-gate": 2, "declined-band": 5}
-
-        def saved(self, tenant: str) -> int:
-            return 12_345
-
-    async with client_of(world, counters=Counted()) as client:
+async def test_numbers_say_what_became_of_requests_and_drafts(world: World) -> None:
+    words = {
+        "exact": 30,
+        "semantic": 10,
+        "miss": 60,
+        "drafted-kept": 3,
+        "drafted-edited": 4,
+        "drafted-failed-gate": 2,
+    }
+    money = {
+        "drafted-declined-closed": 5,
+        "draft-revise-tried": 9,
+        "draft-revise-saved": 12_400,
+        "draft-revise-lost": 55,
+    }
+    await world.evidence.tally(HOSPITAL, "counted", time.time(), {**words, **money})
+    async with client_of(world) as client:
         await enter(client, LIN)
         page = await client.get("/t/hospital/numbers")
-    assert "40.0%" in page.text
+    shares = page.text[page.text.index('id="t-drafts"') :]
     assert "$0.0123" in page.text
-    drafts = page.text[page.text.index('id="t-drafts"') :]
-    assert re.findall(r'<dd class="num">(\d+)</dd>', drafts)[:3] == ["9", "7", "2"]
+    assert re.findall(r'<dd class="num">(\d+)</dd>', shares)[:3] == ["9", "7", "2"]
 
 
 async def test_approving_says_nothing_of_a_question_that_was_barred(world: World, lin: Client) -> None:

@@ -15,6 +15,8 @@ from semcache.review.web.marks import plain
 from semcache.review_port import Line
 
 _OUTCOMES = ("exact", "semantic", "draft", "miss", "bypass", "error")
+_PAID = ("prediction", "revise")
+"""Ways of drafts that have a bill."""
 _HITS = frozenset(("exact", "semantic", "draft"))
 _GOOD = frozenset(("approve", "edit", "promote", "unbar", "widen"))
 _BAD = frozenset(("reject", "bar", "invalidate", "purge"))
@@ -33,19 +35,13 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What the pages count themselves, or are told of by who counts.
-
-    `requests` by outcome and `drafts` by result (words of `core`), both None where nobody tells; `saved` in micro-USD.
-    """
+    """What the page of numbers is made from."""
 
     queue: int
     has_more: bool
     verdicts: int
     numbers: Numbers
     judges: Sequence[JudgeView]
-    requests: Mapping[str, int] | None = None
-    drafts: Mapping[str, int] | None = None
-    saved: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +122,7 @@ class PolicyRow:
 
 def live_view(live: Live, ui: Ui) -> LiveView:
     """Lay out what was counted."""
-    words = live.requests if live.requests is not None else _hits(live.numbers)
+    words = {word: _sum(live.numbers, word) for word in _OUTCOMES}
     total = sum(words.values())
     ordered = sorted((word for word in words if words[word]), key=lambda word: (_rank(word), word))
     requests = tuple(Counted(word, words[word], words[word] / total) for word in ordered)
@@ -137,17 +133,15 @@ def live_view(live: Live, ui: Ui) -> LiveView:
         entries=ui.t.number(live.numbers.entries),
         bytes=ui.t.size(live.numbers.bytes),
         requests=requests,
-        hit_share=hits if live.requests is not None and total else None,
+        hit_share=hits if total else None,
         drafts=tuple(_drafts(live, ui)),
         domains=tuple(_domain(item, ui) for item in live.numbers.domains),
         judges=live.judges,
     )
 
 
-def _hits(numbers: Numbers) -> dict[str, int]:
-    """Give what was served by outcome: evidence counts no misses."""
-    words = ("exact", "semantic", "draft")
-    return {word: sum(item.tallies.get(word, 0) for item in numbers.domains) for word in words}
+def _sum(numbers: Numbers, word: str) -> int:
+    return sum(item.tallies.get(word, 0) for item in numbers.domains)
 
 
 def _rank(word: str) -> int:
@@ -155,7 +149,7 @@ def _rank(word: str) -> int:
 
 
 def _drafts(live: Live, ui: Ui) -> Iterator[Figure]:
-    told = live.drafts if live.drafts is not None else _told_drafts(live.numbers)
+    told = _told_drafts(live.numbers)
     tried = {word: count for word, count in told.items() if not word.startswith("declined")}
     failed = sum(count for word, count in tried.items() if word.startswith("failed"))
     total = sum(tried.values())
@@ -163,8 +157,11 @@ def _drafts(live: Live, ui: Ui) -> Iterator[Figure]:
         yield Figure("tried", ui.t.number(total))
         yield Figure("kept", ui.t.number(total - failed))
         yield Figure("failed", ui.t.number(failed))
-    if live.saved is not None:
-        yield Figure("saved", ui.t.money(live.saved))
+    saved = [
+        _sum(live.numbers, f"draft-{way}-saved") - _sum(live.numbers, f"draft-{way}-lost") for way in _PAID
+    ]
+    if any(saved):
+        yield Figure("saved", ui.t.money(sum(saved)))
 
 
 def _told_drafts(numbers: Numbers) -> dict[str, int]:
@@ -172,7 +169,7 @@ def _told_drafts(numbers: Numbers) -> dict[str, int]:
     for item in numbers.domains:
         for word, count in item.tallies.items():
             kind, _, result = word.partition("-")
-            if kind == "draft" and result:
+            if kind == "drafted" and result:
                 found[result] = found.get(result, 0) + count
     return found
 

@@ -13,13 +13,12 @@ from semcache.core import CachePolicy, EntryId
 from semcache.decide.risk.standing import Standing
 from semcache.errors import StoreError
 from semcache.review.views import Filter
-from semcache.review.web.counters import Counters
 from semcache.review.web.entry_view import entry_page
 from semcache.review.web.frame import sealed
 from semcache.review.web.live_view import Live, LiveView, live_view, log_rows, policy_rows
 from semcache.review.web.plots import plot
 from semcache.review.web.queue_view import REASONS, found_rows, queue_rows
-from semcache.review.web.visit import Handler, Visit, number_in
+from semcache.review.web.visit import Visit, number_in
 from semcache.review.whatif import what_if
 from semcache.review_rules import ReviewStatus
 
@@ -176,21 +175,17 @@ async def log(visit: Visit) -> Response:
     )
 
 
-def numbers_pages(
-    counters: Counters | None,
-) -> tuple[Handler, Handler]:
-    """Give the page of live numbers, and its part that is loaded again."""
-
-    async def whole(visit: Visit) -> Response:
-        return visit.page("numbers.html", live=await _live(visit, counters))
-
-    async def part(visit: Visit) -> Response:
-        return visit.page("numbers_live.html", live=await _live(visit, counters))
-
-    return whole, part
+async def numbers(visit: Visit) -> Response:
+    """Give the page of live numbers."""
+    return visit.page("numbers.html", live=await _live(visit))
 
 
-async def _live(visit: Visit, counters: Counters | None) -> LiveView:
+async def numbers_live(visit: Visit) -> Response:
+    """Give the part of it that is loaded again."""
+    return visit.page("numbers_live.html", live=await _live(visit))
+
+
+async def _live(visit: Visit) -> LiveView:
     service, who, tenant, now = visit.service, visit.who, visit.tenant, visit.ui.t.now
     numbers = await service.numbers(who, tenant, now - _WEEK)
     waiting = await service.shelf.queue.waiting(tenant, limit=_COUNTED)
@@ -202,9 +197,6 @@ async def _live(visit: Visit, counters: Counters | None) -> LiveView:
         verdicts=sum(1 for line in newest.lines if line.act.at >= today and line.act.entry),
         numbers=numbers,
         judges=await service.judges(who, tenant),
-        requests=counters.requests(tenant) if counters is not None else None,
-        drafts=counters.drafts(tenant) if counters is not None else None,
-        saved=counters.saved(tenant) if counters is not None else None,
     )
     return live_view(live, visit.ui)
 

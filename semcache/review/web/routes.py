@@ -18,7 +18,6 @@ from semcache.errors import RequestError, StoreError
 from semcache.review.access import EVERY, Reviewer, Tokens, Tries
 from semcache.review.service import ReviewService
 from semcache.review.web import deciding, reading
-from semcache.review.web.counters import Counters
 from semcache.review.web.door import Door, said_to
 from semcache.review.web.frame import Asset, Frame, assets, elsewhere, file_response, sealed
 from semcache.review.web.sessions import ABSOLUTE, IDLE, Session, Sessions
@@ -33,7 +32,6 @@ def mount_pages(
     service: ReviewService,
     tokens: Tokens,
     tries: Tries | None = None,
-    counters: Counters | None = None,
     *,
     now: Callable[[], float] = monotonic,
     idle: float = IDLE,
@@ -46,7 +44,6 @@ def mount_pages(
         service: reads and decides.
         tokens: who is who.
         tries: how often an address may fail; the one of the API, so that both count together. None: one of its own.
-        counters: requests and drafts for the page of numbers; None shows what the evidence has counted.
         now: seconds that never go back, for sessions.
         idle: seconds without a request after which a session ends.
         absolute: seconds after which it ends anyway.
@@ -61,7 +58,7 @@ def mount_pages(
         versions={name: asset.version for name, asset in files.items()},
     )
     pages = _Pages(door, service, files)
-    app.router.routes.extend(pages.routes(counters))
+    app.router.routes.extend(pages.routes())
 
 
 class _Pages:
@@ -70,9 +67,8 @@ class _Pages:
         self._service = service
         self._files = files
 
-    def routes(self, counters: Counters | None) -> list[Route]:
+    def routes(self) -> list[Route]:
         """Give all routes."""
-        numbers, live = reading.numbers_pages(counters)
         entry = "/entries/{id}"
         shown: list[tuple[str, str, Handler]] = [
             ("/queue", "queue", reading.queue),
@@ -83,8 +79,8 @@ class _Pages:
             ("/search", "search", reading.search),
             ("/policies", "policies", reading.policies),
             ("/policies/whatif", "policies", reading.whatif),
-            ("/numbers", "numbers", numbers),
-            ("/numbers/live", "numbers", live),
+            ("/numbers", "numbers", reading.numbers),
+            ("/numbers/live", "numbers", reading.numbers_live),
             ("/log", "log", reading.log),
         ]
         sent: list[tuple[str, Handler]] = [
