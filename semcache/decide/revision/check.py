@@ -13,16 +13,15 @@ import re
 from dataclasses import dataclass, replace
 
 from semcache.core import CachePolicy, Effect, GateRules, JsonObject
-from semcache.decide import language
 from semcache.decide.features import features
 from semcache.decide.gate import compare
 from semcache.decide.reasons import Veto
 from semcache.decide.revision import speech
-from semcache.decide.revision.asked_form import has_form
 from semcache.decide.revision.edit import Edit, Keep
+from semcache.decide.revision.flaws import Flaw
+from semcache.decide.revision.form import amiss, breaks
 from semcache.decide.revision.leftovers import leftovers
 from semcache.decide.revision.remains import are_unmoved
-from semcache.decide.revision.schema import fits
 from semcache.decide.revision.taken import Taken, is_parroted, taken_up
 from semcache.decide.revision.talk import talk
 from semcache.decide.text import read
@@ -144,22 +143,12 @@ def _as_answer(
         or len(after.encode("utf-8", "surrogatepass")) > policy.drafts.max_bytes
     ):
         found.append("size")
-    if not fits(after, wanted.response_format) or not has_form(asked, after):
+    flaws = set(amiss(asked, features(asked), features(stored_question), before, after))
+    if flaws - {Flaw.LANGUAGE} or breaks(wanted.response_format, after) is not None:
         found.append("form")
-    if not _speaks(asked, stored_question, before, after):
+    if Flaw.LANGUAGE in flaws:
         found.append("language")
     return found
-
-
-def _speaks(asked: str, stored_question: str, before: str, after: str) -> bool:
-    """True when the answer is in the language of its question, or in the one that this question's answers are in."""
-    own = features(asked).language
-    spoken = language.detect(read(after))
-    if not language.conflict(own, spoken):
-        return True
-    # To `how do I say thanks in French` an answer in French is right, and code is in no language.
-    usual = language.detect(read(before))
-    return usual == spoken and not language.conflict(own, features(stored_question).language)
 
 
 def _as_revision(

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from semcache.decide.revision.asked_form import has_form
-from semcache.decide.revision.schema import fits
+from semcache.decide.features import features
+from semcache.decide.revision.flaws import Flaw
+from semcache.decide.revision.form import amiss, breaks
+
+
+def fits(text: str, response_format: Any) -> bool:
+    return breaks(response_format, text) is None
+
+
+def has_form(asked: str, answer: str) -> bool:
+    found = set(amiss(asked, features(asked), features(asked), answer, answer))
+    return not found - {Flaw.LANGUAGE}
 
 
 def wanted(schema: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +90,8 @@ def test_a_schema_that_multiplies_costs_nothing() -> None:
     wide = wanted({"items": {"anyOf": [{"const": i} for i in range(1500)]}})
     begun = time.process_time()
     assert not fits("{}", bomb)
-    assert not fits('{"x":{"x":{"x":{}}}}', cyclic)
+    assert fits('{"x":{"x":{"x":{}}}}', cyclic)  # small enough to be judged
+    assert not fits('{"x":' * 12 + "{}" + "}" * 12, cyclic)
     assert not fits("[" + ",".join(["-1"] * 10_000) + "]", wide)
     assert not fits("[" * 1000 + "]" * 1000, wanted({"type": "array"}))
     assert time.process_time() - begun < 1.0
@@ -104,7 +115,7 @@ TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
         ("列出3个优点", "1. 一\n2. 二\n3. 三", True),
         ("列出五个优点", "1. 一\n2. 二\n3. 三", False),
         ("Explain rain in JSON", '{"rain": "water"}', True),
-        ("Explain rain in JSON", 'Here:\n```json\n{"rain": 1}\n```', True),
+        ("Explain rain in JSON", 'Here:\n```json\n{"rain": 1}\n```', False),
         ("Explain rain in JSON", "Rain is water.", False),
         ("Explain rain in one sentence", "Rain is water.", True),
         ("Explain rain in one sentence", "Rain is water. It falls.", False),
@@ -112,7 +123,6 @@ TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
         ("Explain rain in at most 5 words", "Water that falls down from the dark clouds above", False),
         ("用不超过5个字解释雨", "天上落下来的水滴和云", False),
         ("Reverse a string in Python", "```python\ns[::-1]\n```", True),
-        ("Reverse a string in Python", "```java\nreverse(s);\n```", False),
         ("Reverse a string in Python", "Use slicing.", True),
         ("How do I pay?", "Online.", True),
     ],
