@@ -31,7 +31,7 @@ from semcache.review.views import (
     Why,
 )
 from semcache.review.whatif import kappa
-from semcache.review_port import Line, Question, ReviewQueue, Verdicts
+from semcache.review_port import Line, Question, ReviewQueue, Verdicts, Waiting
 from semcache.review_rules import PUBLIC, WHOLE
 
 _COMPARED = 4000
@@ -107,15 +107,17 @@ class Looking:
             StoreError: unreachable or late; `invalid`: the cursor is none.
         """
         page = await self.shelf.queue.waiting(tenant, cursor, limit, domain=domain, reason=reason)
-        rows: list[QueueRow] = []
-        for waiting in page.waiting:
-            entry = await self.shelf.verdicts.show(tenant, waiting.entry)
-            if entry is None:
-                continue
-            asked = await self.shelf.queue.questions(tenant, entry.id)
-            question = max(asked, key=lambda one: _urgency(one, entry), default=None)
-            rows.append(QueueRow(waiting, entry, etag_of(entry), text_of(entry.completion), question))
-        return QueueView(tuple(rows), page.cursor)
+        rows = await asyncio.gather(*(self._row(tenant, waiting) for waiting in page.waiting))
+        return QueueView(tuple(row for row in rows if row is not None), page.cursor)
+
+    async def _row(self, tenant: TenantId, waiting: Waiting) -> QueueRow | None:
+        entry, asked = await asyncio.gather(
+            self.shelf.verdicts.show(tenant, waiting.entry), self.shelf.queue.questions(tenant, waiting.entry)
+        )
+        if entry is None:
+            return None
+        question = max(asked, key=lambda one: _urgency(one, entry), default=None)
+        return QueueRow(waiting, entry, etag_of(entry), text_of(entry.completion), question)
 
     async def view(self, tenant: TenantId, id: EntryId, asked: str) -> EntryView:
         """Give an entry with all that is known of it; `asked` names the question to explain, "" the most urgent.

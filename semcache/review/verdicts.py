@@ -15,7 +15,7 @@ from semcache.review.access import Role
 from semcache.review.answers import digest_of, with_text
 from semcache.review.problems import TooLargeError, UnfitError
 from semcache.review_port import Act
-from semcache.review_rules import WHOLE
+from semcache.review_rules import AUTHOR, WHOLE
 
 LONGEST_NOTE = 500
 LONGEST_LIFE = 10 * 365 * 86_400.0
@@ -158,7 +158,24 @@ def change_of(entry: Entry, verdict: Verdict, said: Said, policy: CachePolicy | 
             return Change(entry, act_of(entry, verdict, said, entry))
         case _:
             changed = replace(_changed(entry, verdict, said, policy), version=entry.version + 1)
-            return Change(changed, act_of(entry, verdict, said, changed))
+            return Change(changed, act_of(entry, verdict, said, changed), *_marks(entry, verdict))
+
+
+def _marks(entry: Entry, verdict: Verdict) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give the marks under the entry's exact key that go with a verdict: to be set, and to be taken away.
+
+    Who vouches for an answer has looked at the complaint that took it out of service. That answers to a question are
+    personal is true of those to come, too.
+    """
+    match verdict:
+        case Approve() | Edit() if WHOLE in entry.barred:
+            return (), (WHOLE,)
+        case Narrow(on=True):
+            return (AUTHOR,), ()
+        case Narrow(on=False) if AUTHOR in entry.barred:
+            return (), (AUTHOR,)
+        case _:
+            return (), ()
 
 
 def _changed(

@@ -40,7 +40,7 @@ from semcache.review.verdicts import (
 )
 from semcache.review.views import Filter
 from semcache.review_port import Decided, Opinion
-from semcache.review_rules import PUBLIC, WHOLE
+from semcache.review_rules import AUTHOR, PUBLIC, WHOLE
 from tests.review.scene import ACME, ASKED, NOW, OPERATOR, OTHER, REVIEWER, VIEWER, Scene, answer, entry
 
 DAY = 86_400.0
@@ -165,16 +165,27 @@ async def test_a_complaint_in_between_makes_the_etag_stale(at: Scene) -> None:
     assert caught.value.etag == etag_of(await at.now("one"))
 
 
+@pytest.mark.parametrize("verdict", [Approve(), Edit("Canberra.")])
+async def test_who_vouches_for_an_answer_puts_it_into_service_again(at: Scene, verdict: Verdict) -> None:
+    await at.put(entry("one"))
+    await settled(at, Bar(WHOLE))
+    await settled(at, Bar(ASKED))
+    await settled(at, verdict)
+    assert (await at.now("one")).barred == {ASKED}, "a pair that was found wrong stays barred"
+
+
 async def test_narrowing_and_thresholds(at: Scene) -> None:
     await at.put(entry("one"), entry("two", author=""))
     await settled(at, Narrow())
     assert (await at.now("one")).review.only == "b" * 24
+    assert (await at.now("one")).barred == {AUTHOR}, "so are the answers to come"
     await settled(at, Raise(0.97))
     now = await at.now("one")
     assert (now.review.least, now.review.only) == (0.97, "b" * 24)
     await settled(at, Reopen())
     assert (await at.now("one")).review.only == "b" * 24, "who may get it stays as it was settled"
     await settled(at, Narrow(on=False))
+    assert (await at.now("one")).barred == frozenset()
     await settled(at, Raise(None))
     assert (await at.now("one")).review.least is None
     with pytest.raises(UnfitError, match="first"):
