@@ -190,7 +190,13 @@ def _changed(
         case Edit(text, until):
             completion = with_text(entry.completion, text)
             _check_size(completion, policy)
-            edited = replace(entry, completion=completion, origin=entry.origin or f"edit:{entry.id}")
+            # Its words are from now, whatever stood there before.
+            edited = replace(
+                entry,
+                completion=completion,
+                origin=entry.origin or f"edit:{entry.id}",
+                created_at=said.at,
+            )
             return _vouched(edited, ReviewStatus.EDITED, said, policy, until)
         case Reject():
             return replace(entry, status=ReviewStatus.REJECTED, review=_settled(entry, said))
@@ -261,8 +267,15 @@ def _vouched(
     if until is not None and not said.at < until <= said.at + LONGEST_LIFE:
         raise UnfitError("bad-until", "'until' must lie ahead, within ten years.", "until")
     end = until if until is not None else said.at + (policy.review.verified_ttl if policy else 0.0)
+    end = max(entry.expires_at, end)
+    if policy is not None and policy.max_age is not None:
+        # Kept for longer than it may be served, it would only stand in the way of newer answers.
+        end = min(end, entry.created_at + policy.max_age)
+        if end <= said.at:
+            message = "The answer is older than the policy serves any; edit it instead of approving it."
+            raise UnfitError("too-old", message, "verdict")
     review = replace(_settled(entry, said), until=until, edition=policy.edition if policy is not None else "")
-    return replace(entry, status=status, review=review, expires_at=max(entry.expires_at, end))
+    return replace(entry, status=status, review=review, expires_at=end)
 
 
 def _settled(entry: Entry, said: Said) -> Review:

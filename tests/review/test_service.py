@@ -10,6 +10,7 @@ import pytest
 from semcache.core import EntryId, ReviewStatus, TenantId
 from semcache.errors import StoreError
 from semcache.evidence_port import Finding, Source
+from semcache.policy.loader import load_default
 from semcache.review.access import Reviewer, Role
 from semcache.review.answers import text_of
 from semcache.review.bulk import Target
@@ -35,8 +36,10 @@ from semcache.review.verdicts import (
     Raise,
     Reject,
     Reopen,
+    Said,
     Unbar,
     Verdict,
+    change_of,
 )
 from semcache.review.views import Filter
 from semcache.review_port import Decided, Opinion
@@ -491,3 +494,17 @@ async def test_numbers_what_if_and_judges(at: Scene) -> None:
     await settled(at, Reject())
     judge = (await at.service.judges(VIEWER, ACME))[0]
     assert (judge.model, judge.n, judge.agreed, judge.kappa) == ("judge", 1, 1.0, None)
+
+
+def test_an_approval_lives_no_longer_than_the_policy_serves_it() -> None:
+    """Otherwise it would stand in the way of newer answers, and be served to nobody."""
+    policy = replace(load_default().by_tenant[TenantId("default")].domains["chat"], max_age=600.0)
+    said = Said("lin", NOW)
+    approved = change_of(entry("one"), Approve(), said, policy).entry
+    assert approved is not None
+    assert approved.expires_at == approved.created_at + 600
+    with pytest.raises(UnfitError, match="edit it"):
+        change_of(entry("old", created_at=NOW - 600), Approve(), said, policy)
+    edited = change_of(entry("old", created_at=NOW - 600), Edit("Paris, now."), said, policy).entry
+    assert edited is not None
+    assert (edited.created_at, edited.expires_at) == (NOW, NOW + 600)
