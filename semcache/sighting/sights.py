@@ -3,11 +3,11 @@
     request  -> what was decided, and who got what       (a look-up and an append; nothing is read)
     flush    -> weighed one by one, handed to the queue, the heaviest of the grey zone to the judge
 
-A draft waits for what becomes of it; nothing is seen where a model
-wrote the answer anew (drafts that are verified token by token, predictions). Of a request that forbids storing nothing is kept, nor of domains
-without review. Answers that an operator made public are another tenant's: sightings of them would bring
-questions of this one there, so there are none. Where the queue is away what was seen is let go and counted. Texts
-stand in sightings only.
+A draft waits for what becomes of it; nothing is seen where a model wrote the answer anew (drafts that are
+verified token by token, predictions). Of a request that forbids storing nothing is kept, nor of domains without
+review. What equal requests get again and again is met once a turn. Answers that an operator made public are
+another tenant's: sightings of them would bring questions of this one there, so there are none. Where the queue
+is away what was seen is let go and counted. Texts stand in sightings only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from semcache.core import Bypass, Completion, Draft, Hit, Miss, TenantId
+from semcache.core import Bypass, Completion, Draft, EntryId, Hit, Miss, TenantId
 from semcache.errors import StoreError
 from semcache.evidence_port import Finding, Label, Source
 from semcache.journey import Keep, Step, to_serve
@@ -84,6 +84,8 @@ class Sights:
         self._shelf = Shelf(self._limits.shelf)
         self._weigher = Weigher(coin)
         self._drafts: deque[Met] = deque()
+        self._equal: set[EntryId] = set()
+        """Entries that an equal request got since the last turn: an exact hit costs a request next to nothing."""
 
     def on_decided(self, step: Step) -> None:
         """Keep what was decided, and hits that are not to be served. Never waits."""
@@ -97,7 +99,11 @@ class Sights:
             self._meet(step, decision, served=False)
 
     def on_served(self, step: Step, hit: Hit, request_id: str) -> None:  # noqa: ARG002  as a Watch has it
-        """Keep a hit that was served. Never waits."""
+        """Keep a hit that was served; of equal requests one in each turn. Never waits."""
+        if hit.exact:
+            if hit.entry.id in self._equal:
+                return
+            self._equal.add(hit.entry.id)
         if _may_keep(step):
             self._meet(step, hit, served=True)
 
@@ -133,6 +139,7 @@ class Sights:
 
     async def flush(self) -> None:
         """Weigh what was seen, and hand it on."""
+        self._equal.clear()
         seen, decided, dropped = self._shelf.take()
         if dropped:
             self._told.dropped("full", dropped)

@@ -236,11 +236,20 @@ async def test_verified_answers_weigh_less() -> None:
     assert 0 < verified.risk < plain.risk / 5
 
 
+async def test_equal_requests_are_met_once_a_turn() -> None:
+    scene = Scene()
+    for _ in range(2):
+        for _ in range(50):
+            scene.meet(scene.equal(), "equal")
+        await scene.flushed()
+    assert [found.outcome for found in scene.queue.seen] == ["exact", "exact"]
+
+
 async def test_the_newest_win_and_drops_are_counted() -> None:
     scene = Scene(limits=SightLimits(shelf=ShelfLimits(by_meaning=3, equal=2, decisions=4)))
     for n in range(5):
         scene.meet(scene.hit(0.91), f"question {n}")
-        scene.meet(scene.equal(), f"equal {n}")
+        scene.meet(scene.equal(id=EntryId(f"e{n}")), f"equal {n}")
     await scene.flushed()
     assert [found.question for found in scene.queue.seen] == [
         "question 2",
