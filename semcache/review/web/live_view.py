@@ -17,7 +17,7 @@ from semcache.review_port import Line
 _OUTCOMES = ("exact", "semantic", "draft", "miss", "bypass", "error")
 _PAID = ("prediction", "revise")
 """Ways of drafts that have a bill."""
-_HITS = frozenset(("exact", "semantic", "draft"))
+_HITS = frozenset(("exact", "semantic"))
 _GOOD = frozenset(("approve", "edit", "promote", "unbar", "widen"))
 _BAD = frozenset(("reject", "bar", "invalidate", "purge"))
 _LONGEST = 120
