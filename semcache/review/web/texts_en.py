@@ -361,7 +361,7 @@ ENGLISH: dict[str, str] = {
     "error.503": "The store cannot be reached",
     "error.503.lead": "Nothing was changed. Try again in a moment.",
     "error.back": "To the queue",
-    "error.csrf": "The form was not from this session. Go back, load the page again, and repeat it.",
+    "error.csrf": "The form is from another login. Go back, load the page again, and repeat it.",
     "error.sure": "Tick the box first: this cannot be taken back.",
     "help.title": "Keyboard",
     "help.move": "next, previous",
