@@ -83,4 +83,8 @@ def test_answers_are_distributed_as_the_network_says(kind: str, times: int) -> N
     seen, accepted, rejected = drawn(request, times)
     assert chi_square(seen, expected) < 4.5
     assert (accepted + rejected > times / 3) is (kind != "none"), "what was to be tried was not"
-    assert (rejected > accepted) is (kind == "unlikely")
+    # A likely draft is about as often right as not: what the chances are is said above, token by token.
+    if kind == "unlikely":
+        assert rejected > 2 * accepted
+    elif kind == "likely":
+        assert 2 * accepted > rejected
