@@ -99,9 +99,9 @@ class Metrics:
             "semcache_prewarm_seconds", "Time the engine spent on them.", registry=registry
         )
         self.evidence = EvidenceMetrics(registry)
+        """Told of audits and labels."""
         self.drafts = DraftMetrics(registry)
         self.review = ReviewMetrics(registry)
-        """Told of audits and labels."""
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)
         self._children: dict[tuple[str, str, str, str], Counter] = {}
