@@ -15,8 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Named twice: that is how a module says that it hands a name on.
+from semcache.cost_rules import HistoryPolicy as HistoryPolicy  # noqa: PLC0414  handed on
 from semcache.gate_rules import Effect as Effect  # noqa: PLC0414  handed on
 from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed on
+from semcache.records import Labels as Labels  # noqa: PLC0414  handed on
+from semcache.records import Outcome as Outcome  # noqa: PLC0414  handed on
+from semcache.records import RequestRecord as RequestRecord  # noqa: PLC0414  handed on
+from semcache.records import Usage as Usage  # noqa: PLC0414  handed on
 from semcache.review_rules import DraftPolicy as DraftPolicy  # noqa: PLC0414  handed on
 from semcache.review_rules import DraftRecord as DraftRecord  # noqa: PLC0414  handed on
 from semcache.review_rules import Review as Review  # noqa: PLC0414  handed on
@@ -70,6 +75,8 @@ class Caller:
     principal: str = ""
     key_name: str = ""
     authorization: str | None = None
+    labels: Labels = ()
+    """Labels that belong to the key: they hold whatever the client says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,9 @@ class Directives:
     user: str = ""
     domain: str = ""
     tags: tuple[str, ...] = ()
-    labels: tuple[tuple[str, str], ...] = ()
+    labels: Labels = ()
+    history: str = ""
+    """How its history may be trimmed: "", or a `cost_rules.Trimming` that the client asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,20 +156,6 @@ class Neighbour:
 
     entry_id: EntryId
     cosine: float
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens as the upstream billed them; `cached_tokens` is the part of the prompt it had cached."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int = 0
-
-    @property
-    def total_tokens(self) -> int:
-        """Prompt and completion together."""
-        return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,49 +346,3 @@ class Miss:
 
 
 Decision = Bypass | Hit | Draft | Miss
-
-
-class Outcome(StrEnum):
-    """One word a request, for dashboards."""
-
-    EXACT = "exact"
-    SEMANTIC = "semantic"
-    DRAFT = "draft"
-    MISS = "miss"
-    BYPASS = "bypass"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class RequestRecord:
-    """The one fact a request leaves behind; logs, metrics and reports are views of it.
-
-    Holds no prompt text. `overhead` is the time spent in semcache itself before the first
-    upstream byte was asked for (or before the hit was written), in seconds.
-    """
-
-    request_id: str
-    at: float
-    tenant: str
-    domain: str
-    route: str
-    model: str
-    stream: bool
-    outcome: Outcome
-    reason: str
-    status: int
-    duration: float
-    overhead: float
-    similarity: float | None = None
-    score: float | None = None
-    entry_id: str = ""
-    vetoes: tuple[str, ...] = ()
-    stored: bool = False
-    collapsed: bool = False
-    shadow: str = ""
-    usage: Usage | None = None
-    saved: Usage | None = None
-    faults: tuple[str, ...] = ()
-    key_name: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
-    draft: DraftRecord | None = None

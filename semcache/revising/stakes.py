@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from semcache.core import ChatRequest, Draft
 from semcache.decide.revision.worth import FAILED_SHARE, Prices, Saved, Spent, Worth, expected, saved
 from semcache.revising.revision import Revised, Unrevised
-from semcache.revising.worth import original_tokens, tokens_before, tokens_of
+from semcache.revising.worth import original_tokens, tokens_before
+from semcache.tokens import tokens_of
 
 
 @dataclass(frozen=True, slots=True)

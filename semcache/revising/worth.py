@@ -11,11 +11,10 @@ import orjson
 
 from semcache.core import Draft, JsonObject, Usage
 from semcache.decide.revision.worth import Prices
+from semcache.tokens import tokens_of
 
 Price = Callable[[str, Usage | None], int | None]
 """Gives the micro-USD of tokens of a model; None: not known."""
-_LETTERS = 4
-"""Characters of a token in English prose; of other scripts about one."""
 _MILLION = 1_000_000
 
 
@@ -36,9 +35,3 @@ def tokens_before(messages: Sequence[JsonObject]) -> int:
     """Guess the tokens of what stands before a request's last message."""
     # Messages that were read from JSON are whole Unicode here: others go past the cache.
     return tokens_of(orjson.dumps(messages[:-1]).decode()) if len(messages) > 1 else 0
-
-
-def tokens_of(text: str) -> int:
-    """Guess how many tokens a text has; at least one."""
-    plain = len(text) if text.isascii() else sum(map(str.isascii, text))
-    return max(1, plain // _LETTERS + len(text) - plain)

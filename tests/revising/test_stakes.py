@@ -10,7 +10,8 @@ from semcache.core import Usage
 from semcache.decide.revision.worth import Prices, Saved
 from semcache.revising.revision import Revised, Unrevised
 from semcache.revising.stakes import Stakes, stakes_of
-from semcache.revising.worth import original_tokens, prices_of, tokens_before, tokens_of
+from semcache.revising.worth import original_tokens, prices_of, tokens_before
+from semcache.tokens import tokens_of
 from tests.revising.scene import STORED, Scene, draft_of
 
 PRICES = Prices(1_000_000, 10_000_000)

@@ -1,0 +1,1 @@
+"""What a log says about reuse: read, replayed, and put into a report."""

@@ -1,0 +1,1 @@
+"""What the parts that watch over money are built from. Builders only; `app` puts them in."""

@@ -1,0 +1,1 @@
+"""What keeps the beginnings of prompts from being reused, found in requests as they come."""
