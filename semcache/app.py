@@ -357,6 +357,7 @@ class _Parts:
             standings=self.standings,
             watch=Watches(self.auditing, self.sights),
             revising=self.revising,
+            budgets=None,
             memory=Memory(
                 encoder=self.encoder,
                 classifiers=self.classifiers,

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+Labels = tuple[tuple[str, str], ...]
+"""Pairs of name and value, names unique, in the order they came."""
+
 LABELS = ("project", "environment", "business_line", "task")
 """The labels that reports and budgets tell apart; requests may carry others, which only their rows keep."""
 
@@ -19,6 +22,16 @@ LABEL_WORDS: Mapping[str, str] = {
     "bl": "business_line",
 }
 """Other names that clients give them."""
+
+
+def named(labels: Labels, fixed: Labels) -> Labels:
+    """Give a request's labels under their usual names; `fixed` ones hold, whatever the client said."""
+    if not labels and not fixed:
+        return ()
+    names: dict[str, str] = {}
+    for name, value in (*labels, *fixed):
+        names[LABEL_WORDS.get(name, name)] = value
+    return tuple(names.items())
 
 
 class HitCharge(StrEnum):
@@ -68,7 +81,7 @@ class BudgetRule:
 
     name: str
     window: str = "month"
-    labels: tuple[tuple[str, str], ...] = ()
+    labels: Labels = ()
     models: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     soft: int | None = None

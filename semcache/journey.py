@@ -29,14 +29,17 @@ from semcache.core import (
     Epochs,
     ExactKey,
     Hit,
+    Labels,
     Miss,
     Mode,
     Namespace,
     Usage,
 )
+from semcache.cost_rules import named
 from semcache.decide.decision import Serving
 from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
 from semcache.errors import EncoderError, StoreError, VectorIndexError
+from semcache.evidence_port import NO_KEY
 from semcache.meeting import Meeting
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
@@ -89,6 +92,11 @@ class Asked:
     raw_body: bytes | None = None
     request_id: str = ""
 
+    @property
+    def labels(self) -> Labels:
+        """What its costs are told apart by: the client's labels, those of its key before them."""
+        return named(self.directives.labels, self.caller.labels)
+
 
 @dataclass(slots=True)
 class Trace:
@@ -111,6 +119,11 @@ class Trace:
     """What the evidence allowed, where it was asked."""
     draft: DraftRecord | None = None
     """What became of the draft, once that is known; see `is_drafted`."""
+    key: ExactKey = NO_KEY
+    embedded: int = 0
+    """About how many tokens were embedded for it."""
+    hold: str = ""
+    """What its budgets set aside."""
 
     @property
     def is_drafted(self) -> bool:
@@ -220,6 +233,26 @@ class Watch(Protocol):
 
     def watching(self, step: Step, hit: Hit, request_id: str, keep: Keep) -> Keep:
         """Give what does with the backend's answer what `keep` does, and holds it against a hit not served."""
+        ...
+
+
+class BudgetGate(Protocol):
+    """Stands between a decision and what it costs."""
+
+    async def on_hit(self, step: Step) -> None:
+        """A hit is about to be served.
+
+        Raises:
+            RequestError: 429, a budget that counts hits is used up; 503, nobody can tell.
+        """
+        ...
+
+    async def on_forward(self, step: Step) -> str:
+        """A backend is about to be asked; gives the name of what was set aside, "" for nothing.
+
+        Raises:
+            RequestError: as for `on_hit`.
+        """
         ...
 
 

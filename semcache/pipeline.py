@@ -47,6 +47,7 @@ from semcache.journey import (
     Answer,
     Asked,
     Backend,
+    BudgetGate,
     Forwarded,
     Keep,
     Served,
@@ -66,6 +67,7 @@ from semcache.review_rules import AUTHOR
 from semcache.revising.revising import Revising
 from semcache.standings import Allowance
 from semcache.store.near import NearCache
+from semcache.tokens import tokens_of
 
 _SEARCHES = 3
 
@@ -89,6 +91,7 @@ class Pipeline:
     standings: Allowance
     watch: Watch | None
     revising: Revising | None
+    budgets: BudgetGate | None
     classifiers: Classifiers | None
     index: VectorIndex
     store: EntryStore
@@ -107,7 +110,7 @@ class Pipeline:
 
         Raises:
             RequestError: unknown domain, model or upstream; 504 when only the cache may answer
-                and cannot.
+                and cannot; 429 when a budget is used up.
         """
         step = self._step(self.policies(), asked)
         decision = await self._decision(step)
@@ -120,6 +123,8 @@ class Pipeline:
             self.watch.on_decided(step)
         hit = to_serve(decision, step.policy)
         if hit is not None:
+            if self.budgets is not None:
+                await self.budgets.on_hit(step)
             step.trace.served = True
             step.trace.vouched = vouched(step.policy, asked.directives, hit.entry, self.clock.now())
             if self.watch is not None:
@@ -128,6 +133,8 @@ class Pipeline:
         if asked.directives.only_if_cached:
             message = "No stored answer may be used for this request (only-if-cached was asked for)."
             raise RequestError(message, status=504, type="cache_error", code="not_cached")
+        if self.budgets is not None:
+            step.trace.hold = await self.budgets.on_forward(step)
         return self._forward(step)
 
     async def explain(self, asked: Asked) -> Trace:
@@ -217,6 +224,7 @@ class Pipeline:
             return Miss("empty-namespace")
         meeting = step.meeting = await meet(request, known, self.encoder)
         embedding = step.embedding = await self.encoder.encode(meeting.reading.text)
+        step.trace.embedded = tokens_of(meeting.reading.text)
         if not step.tighten(self.classifiers, embedding):
             return Miss("classifier-loading")
         closed = admission.may_match(step.policy, request, directives)
@@ -342,6 +350,7 @@ class Pipeline:
         if keys is None:
             namespace = namespace_of(asked.request, partition)
             keys = asked.request.keys[partition] = (namespace, exact_key(namespace, asked.request))
+        trace.key = keys[1]
         step = Step(asked, snapshot, policy, backend, partition, *keys, trace)
         step.commons = commons(asked.request, partition, policy)
         return step

@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from semcache.cost_rules import Labels
 from semcache.review_rules import DraftRecord
-
-Labels = tuple[tuple[str, str], ...]
-"""What a request was labelled with: pairs of name and value, names unique, in the order they came."""
 
 
 @dataclass(frozen=True, slots=True)

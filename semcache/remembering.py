@@ -18,6 +18,7 @@ from semcache.journey import Keep, Step
 from semcache.meeting import meet, places
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
+from semcache.tokens import tokens_of
 
 _LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before a text whose encoder was busy or still loading is embedded again."""
@@ -87,6 +88,7 @@ class Memory:
             step.meeting = await meet(
                 request, step.places or places(request, step.partition, step.policy), encoder
             )
+        step.trace.embedded = tokens_of(step.meeting.reading.text)
         return await encoder.encode(step.meeting.reading.text)
 
     def _closed_by_domain(self, step: Step, embedding: Embedding) -> str | None:

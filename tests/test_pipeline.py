@@ -126,6 +126,7 @@ class Scene:
             standings=self.allowance,
             watch=None,
             revising=None,
+            budgets=None,
             kin=None,
             memory=Memory(
                 encoder=self.encoder,

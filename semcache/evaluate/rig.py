@@ -91,6 +91,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         standings=parts.standings,
         watch=None,
         revising=None,
+        budgets=None,
         memory=Memory(
             encoder=parts.encoder,
             classifiers=parts.classifiers,

@@ -208,13 +208,15 @@ class Exchange:
                 tenant=asked.caller.tenant if asked else "",
                 domain="",
                 route="chat",
-                model="",
+                model=asked.request.model if asked else "",
                 stream=False,
                 outcome=what.outcome,
                 reason=what.reason,
                 status=self._status,
                 duration=duration,
                 overhead=0.0,
+                key_name=asked.caller.key_name if asked else "",
+                labels=asked.labels if asked else (),
             )
         decision = trace.decision
         entry = decision.entry if isinstance(decision, Hit | Draft) else None
@@ -246,6 +248,9 @@ class Exchange:
             saved=entry.completion.usage if entry and trace.served else usage if trace.collapsed else None,
             faults=tuple(trace.faults),
             key_name=asked.caller.key_name,
-            labels=asked.directives.labels,
+            labels=asked.labels,
             draft=trace.draft,
+            backend=trace.backend,
+            embedded=trace.embedded,
+            hold=trace.hold,
         )
