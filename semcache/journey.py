@@ -124,6 +124,8 @@ class Trace:
     """About how many tokens were embedded for it."""
     hold: str = ""
     """What its budgets set aside."""
+    is_local: bool = False
+    """The engine here was asked, or would have been."""
 
     @property
     def is_drafted(self) -> bool:

@@ -350,7 +350,7 @@ class Pipeline:
         if keys is None:
             namespace = namespace_of(asked.request, partition)
             keys = asked.request.keys[partition] = (namespace, exact_key(namespace, asked.request))
-        trace.key = keys[1]
+        trace.key, trace.is_local = keys[1], backend.prefixes is not None
         step = Step(asked, snapshot, policy, backend, partition, *keys, trace)
         step.commons = commons(asked.request, partition, policy)
         return step

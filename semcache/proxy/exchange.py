@@ -12,13 +12,14 @@ from semcache.answer.render import UsageMode
 from semcache.answer.shared import Head
 from semcache.answer.strip import UsageStripper
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
-from semcache.errors import SemcacheError, UpstreamError
+from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding
 from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.errors import error_event, error_reply
+from semcache.proxy.guess import guessed
 from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
 from semcache.proxy.recent import read_chat
 from semcache.proxy.status import Told, forward_headers, hit_headers, told
@@ -52,6 +53,8 @@ class Exchange:
         self._overhead = 0.0
         self._status = 0
         self._streaming = False
+        self._events = 0
+        self._bytes = 0
         self._asked: Asked | None = None
         self._trace: Trace | None = None
         self._error: SemcacheError | None = None
@@ -144,6 +147,7 @@ class Exchange:
     async def _relay_whole(self, ticket: Ticket, trace: Trace, head: Head) -> None:
         """Gather a JSON reply (of whatever status), then write it with its length."""
         body = b"".join([chunk async for chunk in ticket.chunks()])
+        self._bytes = len(body)
         passed = reply_headers(head.headers, counted=False)
         named = any(name == b"x-request-id" for name, _ in passed)
         ours = forward_headers(trace, head.status, self.request_id, named=named)
@@ -165,6 +169,7 @@ class Exchange:
         strip = not asked.request.include_usage and (answer.usage_asked or not answer.ticket.leader)
         stripper = UsageStripper() if strip else None
         async for chunk in answer.ticket.chunks():
+            self._events += chunk.count(b"data:")
             body = stripper.feed(chunk) if stripper is not None else chunk
             if body:
                 await self._send({"type": "http.response.body", "body": body, "more_body": True})
@@ -191,6 +196,11 @@ class Exchange:
         elif not self._status:
             status, head, body = error_reply(error, self.request_id)
             await self._whole(status, head, body)
+
+    def _was_answered(self) -> bool:
+        """True when a model worked for this request: it answered, or may have until the client left."""
+        failed = isinstance(self._error, RequestError) or (self._error is not None and not self._streaming)
+        return self._status in (200, _CLIENT_CLOSED) and not failed
 
     def record(self) -> RequestRecord:
         """Give the one fact this request leaves behind."""
@@ -221,6 +231,9 @@ class Exchange:
         decision = trace.decision
         entry = decision.entry if isinstance(decision, Hit | Draft) else None
         usage = trace.completion.usage if trace.completion else trace.spent
+        guess = usage is None and not trace.served and not trace.collapsed and self._was_answered()
+        if guess:
+            usage = guessed(asked.request, events=self._events, body=self._bytes, seconds=duration)
         shadow = isinstance(decision, Hit) and not trace.served
         return RequestRecord(
             request_id=self.request_id,
@@ -251,6 +264,8 @@ class Exchange:
             labels=asked.labels,
             draft=trace.draft,
             backend=trace.backend,
+            is_local=trace.is_local,
+            estimated=guess,
             embedded=trace.embedded,
             hold=trace.hold,
         )

@@ -1,0 +1,49 @@
+"""Tokens guessed where an upstream did not say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semcache.proxy.guess import guessed, input_tokens, output_limit
+from semcache.proxy.openai_chat import parse_chat
+
+REQUEST = parse_chat(
+    {"model": "m", "messages": [{"role": "user", "content": "x" * 4000}]}, "/v1/chat/completions"
+)
+
+
+def test_a_stream_is_about_a_token_an_event() -> None:
+    used = guessed(REQUEST, events=7, body=0, seconds=100.0)
+    assert used.completion_tokens == 7
+    assert 1000 <= used.prompt_tokens <= 1030
+
+
+def test_a_whole_answer_counts_by_its_bytes() -> None:
+    assert guessed(REQUEST, events=0, body=400, seconds=1.0).completion_tokens == 100
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds", "tokens"),
+    [({}, 2.0, 100), ({"max_tokens": 10}, 2.0, 10), ({"max_tokens": 10, "n": 3}, 9.0, 30), ({}, 1e6, 4096)],
+)
+def test_an_answer_nobody_saw_counts_by_time_within_its_limit(
+    limits: dict[str, int], seconds: float, tokens: int
+) -> None:
+    request = replace(REQUEST, body={**REQUEST.body, **limits})
+    assert guessed(request, events=0, body=0, seconds=seconds).completion_tokens == tokens
+
+
+@pytest.mark.parametrize("value", [None, -1, 0, True, 1.5, "9", 10**12, float("nan"), [1]])
+def test_a_limit_that_is_none_is_not_taken_for_one(value: object) -> None:
+    assert output_limit({"max_tokens": value}) is None
+
+
+@given(
+    st.recursive(st.none() | st.booleans() | st.floats() | st.text(st.characters()), st.lists, max_leaves=5)
+)
+def test_whatever_was_sent_has_some_tokens(content: object) -> None:
+    assert input_tokens({"messages": [{"content": content}]}) >= 1
