@@ -1,0 +1,250 @@
+"""What an analysis found: one frozen object, which the screen, JSON and the page print.
+
+Shares are in [0, 1], money is micro-USD, times are Unix seconds, durations seconds. Tokens are guessed from texts (`tokens`)
+unless a field says otherwise. A part that was not asked for, or could not be made, is None. Holds no text of a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from semcache.cost_port import LintFinding
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """One file: its form (`jsonl`, `json`, `csv`, `text`), whose logs (`openai`, `litellm` ...), and how much of it was read."""
+
+    name: str
+    form: str
+    sources: tuple[tuple[str, int], ...]
+    bytes: int
+    rows: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read. `order` is `time`, or `file` where no row has a time; `sorted` says that rows had to be put in order.
+
+    `untimed` rows stand where they stood in their file. `reasons` counts what was skipped, `examples` are the first of it.
+    """
+
+    files: tuple[FileRead, ...]
+    rows: int
+    skipped: int
+    reasons: tuple[tuple[str, int], ...]
+    examples: tuple[str, ...]
+    first: float | None
+    last: float | None
+    untimed: int
+    order: str
+    sorted: bool
+    limited: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens and money of some requests, as the log says, or guessed (`estimated` requests) where it does not.
+
+    `cost` is what is known: `logged` requests say it themselves, others by list prices; `unpriced` have no part in it.
+    """
+
+    requests: int = 0
+    input: int = 0
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cost: int = 0
+    logged: int = 0
+    unpriced: int = 0
+    estimated: int = 0
+    failed: int = 0
+    from_cache: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What all requests used: in all, by model, tenant and day; the largest, the others under `~other`."""
+
+    total: Spent
+    by_model: tuple[tuple[str, Spent], ...]
+    by_tenant: tuple[tuple[str, Spent], ...]
+    by_day: tuple[tuple[str, Spent], ...]
+    seconds_p50: float | None
+    seconds_p95: float | None
+    timed: int
+    price_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Tokens of some group, and how many of them an earlier prompt began with too."""
+
+    name: str
+    requests: int
+    tokens: int
+    reused: int
+
+    @property
+    def share(self) -> float:
+        """Part of the tokens that need not be computed again."""
+        return self.reused / self.tokens if self.tokens else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A beginning that many prompts share: a digest that names it, its tokens, and how many prompts begin with it."""
+
+    digest: str
+    part: str
+    tokens: int
+    prompts: int
+    model: str
+    tenant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How much of the prompts is a beginning that came before (same tenant, same model), in blocks of `block` tokens.
+
+    `by_depth` tells tokens apart by how deep in the prompt they stand, `by_part` by what they belong to (`tools`, `system`,
+    `history`, `documents`, `question`). `provider` is what a provider's prompt cache takes of it, by its rules: at least
+    `provider_least` tokens, last used at most `provider_life` seconds ago; None without times. `forgotten` beginnings fell out of
+    bounded memory: then shares are lower bounds.
+    """
+
+    all: Shared
+    provider: Shared | None
+    by_depth: tuple[Shared, ...]
+    by_part: tuple[Shared, ...]
+    by_model: tuple[Shared, ...]
+    by_tenant: tuple[Shared, ...]
+    heads: tuple[Head, ...]
+    block: int
+    nodes: int
+    forgotten: int
+    provider_least: int = 1024
+    provider_life: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Requests whose meaning-bearing body came before (the product's own keys), as an unlimited cache would serve them.
+
+    `repeats` came before at all, `hits` within the policy's lifetime (`ttl` of the default domain); `out_of_reach` are kept
+    from the cache by what they say or by policy, for `reasons`. Saved tokens and money are those of the hits.
+    """
+
+    requests: int
+    cacheable: int
+    repeats: int
+    hits: int
+    out_of_reach: int
+    reasons: tuple[tuple[str, int], ...]
+    ttl: float
+    saved_input: int
+    saved_output: int
+    saved_cost: int
+    unpriced: int
+    saved_seconds: float
+    by_tenant: tuple[tuple[str, int, int], ...] = ()
+    """Tenant, requests, hits."""
+    forgotten: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a cache must hold for a share of all that an unlimited one would give, oldest out first.
+
+    `items` are entries (answers) or tokens (prefixes), `bytes` what they take.
+    """
+
+    share: float
+    items: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCurve:
+    """Sizes for shares of the gain. `curve` has points (items, share of the unlimited gain), both rising, for a plot.
+
+    `rate` below 1 says that distances were measured on this part of all items only (spatial sampling).
+    """
+
+    sizes: tuple[Size, ...]
+    curve: tuple[tuple[int, float], ...]
+    item_bytes: int
+    distinct: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Cache sizes: of answers (entries), and of prefixes (tokens of KV, `kv_bytes` of some models a token)."""
+
+    answers: SizeCurve | None
+    prefixes: SizeCurve | None
+    kv_bytes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DomainReplay:
+    """What the replay served in one domain; wrong hits are expected ones, with an interval."""
+
+    domain: str
+    requests: int
+    exact: int
+    semantic: int
+    drafts: int
+    wrong: float | None = None
+    wrong_interval: Interval | None = None
+    saved_cost: int = 0
+    saved_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Semantic:
+    """What the real pipeline would have served, request after request in time order."""
+
+    requests: int
+    sampled: bool
+    domains: tuple[DomainReplay, ...]
+    exact: int
+    semantic: int
+    drafts: int
+    wrong: float | None
+    wrong_interval: Interval | None
+    saved_cost: int
+    saved_seconds: float
+    unpriced: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do: `switch_on` None is undecided. `reasons` in the order of their weight; `policy` is a policy file's text."""
+
+    switch_on: bool | None
+    reasons: tuple[str, ...]
+    steps: tuple[str, ...]
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All of it."""
+
+    reading: Reading
+    spending: Spending
+    overlap: Overlap
+    exact: Exact
+    sizes: Sizes
+    lint: tuple[LintFinding, ...] | None = None
+    semantic: Semantic | None = None
+    advice: Advice | None = None
+    notes: tuple[str, ...] = field(default=())
