@@ -194,7 +194,14 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class DomainReplay:
-    """What the replay served in one domain; wrong hits are expected ones, with an interval."""
+    """What the replay served in one domain; wrong hits are expected ones, with an interval.
+
+    `wrong` is the likely number of wrong ones among the `semantic` hits, `wrong_interval` the 95 % interval of that number, both
+    None where nothing can be said; `wrong_method` says what they rest on (`advise.wrong.Method`). `would_be` hits were kept back
+    by the evidence alone, `held_back` the policy's word for it. `reasons` say why there were misses and bypasses. `compared` counts
+    hits by meaning whose two answers the log holds: right, wrong, undecided. `repeated` the same of exact hits: whose answers
+    disagree, the answers of this domain change with time. Savings are those of exact and semantic hits together.
+    """
 
     domain: str
     requests: int
@@ -205,11 +212,37 @@ class DomainReplay:
     wrong_interval: Interval | None = None
     saved_cost: int = 0
     saved_seconds: float = 0.0
+    wrong_method: str = "unknown"
+    would_be: int = 0
+    held_back: str = ""
+    reasons: tuple[tuple[str, int], ...] = ()
+    compared: tuple[int, int, int] = (0, 0, 0)
+    repeated: tuple[int, int, int] = (0, 0, 0)
+    saved_by_exact: int = 0
+    saved_input: int = 0
+    saved_output: int = 0
+    unpriced: int = 0
+    asked_seconds: float = 0.0
+    timed: int = 0
+    personal: int = 0
+    volatile: int = 0
+    budget: float = 0.0
+    ttl: float = 0.0
+
+    @property
+    def hits(self) -> int:
+        """Answers from the cache, exact and by meaning."""
+        return self.exact + self.semantic
 
 
 @dataclass(frozen=True, slots=True)
 class Semantic:
-    """What the real pipeline would have served, request after request in time order."""
+    """What the real pipeline would have served, request after request in time order.
+
+    `requests` were counted, of `of` in the log. `sampled`: not all of them; `sample` says which, `hit_interval` is the 95 %
+    interval of the share of hits in the whole log then. `answers` of them came with the model's answer. `embedded` texts took
+    `embed_seconds` of processor time each, a decision `decide_seconds` of wall time in the mean.
+    """
 
     requests: int
     sampled: bool
@@ -223,6 +256,85 @@ class Semantic:
     saved_seconds: float
     unpriced: int = 0
     notes: tuple[str, ...] = ()
+    of: int = 0
+    sample: str = ""
+    hit_interval: Interval | None = None
+    would_be: int = 0
+    answers: int = 0
+    embedded: int = 0
+    embed_seconds: float = 0.0
+    decide_seconds: float = 0.0
+    seconds: float = 0.0
+    wrong_method: str = "unknown"
+
+    @property
+    def hits(self) -> int:
+        """Answers from the cache, exact and by meaning."""
+        return self.exact + self.semantic
+
+
+@dataclass(frozen=True, slots=True)
+class DomainWorth:
+    """What reuse is worth in one domain, a day: of all requests of the log, scaled up where only a sample was replayed.
+
+    `saved` by exact repeats and by meaning, `extra` for audits and embedding; micro-USD, None where nothing in the domain has a
+    price. `seconds` is the waiting that callers are spared.
+    """
+
+    domain: str
+    requests: float
+    hits: float
+    by_exact: int | None
+    by_meaning: int | None
+    audits: int | None
+    embedding: int
+    seconds: float
+    input: float
+    output: float
+
+    @property
+    def net(self) -> int | None:
+        """What remains a day, in micro-USD; None without prices."""
+        if self.by_exact is None or self.by_meaning is None:
+            return None
+        return self.by_exact + self.by_meaning - (self.audits or 0) - self.embedding
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What reuse is worth, a day of `days` in the log (`days` 0: no times, then all figures are those of the whole log).
+
+    `by_provider` is what the provider's own prompt cache would take off besides, if it is not used yet; None without times or prices.
+    `unpriced` is the share of hits without a price. `core_seconds` of processor time embedding takes.
+    """
+
+    days: float
+    domains: tuple[DomainWorth, ...]
+    total: DomainWorth
+    unpriced: float
+    core_seconds: float
+    by_provider: int | None = None
+    provider_already: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def month(self) -> int | None:
+        """Net worth of thirty days, in micro-USD; None without times or prices."""
+        return None if self.total.net is None or not self.days else self.total.net * 30
+
+
+@dataclass(frozen=True, slots=True)
+class LevelAdvice:
+    """What to do with one level of reuse in one domain ("" for all): `verdict` is `on`, `shadow`, `off` or `unknown`.
+
+    `level` is `exact`, `meaning`, `prefix` (the local engine's) or `provider` (the provider's prompt cache). `why` gives the figures
+    that led there.
+    """
+
+    domain: str
+    level: str
+    verdict: str
+    why: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +345,7 @@ class Advice:
     reasons: tuple[str, ...]
     steps: tuple[str, ...]
     policy: str = ""
+    levels: tuple[LevelAdvice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,5 +359,6 @@ class Findings:
     sizes: Sizes
     lint: tuple[LintFinding, ...] | None = None
     semantic: Semantic | None = None
+    worth: Worth | None = None
     advice: Advice | None = None
     notes: tuple[str, ...] = field(default=())
