@@ -54,7 +54,8 @@ class RequestRecord:
     this request, `saved` what the original call used when nothing was. `estimated`: the upstream did not say, so
     `usage` was guessed from what was sent. `backend` names who was asked, `is_local` says that it is the engine
     here. `embedded` is about how many tokens were embedded for it; `retry` that the same was asked moments ago;
-    `repetition` how much the answer repeats itself, from 0 to 1; `hold` the reservation its budgets made.
+    `repetition` how much the answer repeats itself, from 0 to 1; `hold` the reservation its budgets made. `waited` is
+    how many seconds the original call took, where an answer was reused and somebody measured that.
     """
 
     request_id: str
@@ -90,6 +91,7 @@ class RequestRecord:
     repetition: float | None = None
     trimmed: int = 0
     hold: str = ""
+    waited: float | None = None
 
 
 class SideKind(StrEnum):
