@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from semcache.core import Caller, TenantId
+from semcache.core import Caller, Labels, TenantId
 from semcache.errors import RequestError
 from semcache.policy.schema import PolicyFile
 
@@ -29,10 +29,11 @@ def hash_key(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyOwner:
-    """Whose key it is."""
+    """Whose key it is, and the labels of all its requests."""
 
     tenant: TenantId
     name: str
+    labels: Labels = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Gatekeeper:
         if len(owners) > 1:  # keys of two tenants in one request: whose it is must never be a guess
             raise refused()
         for owner in owners:
-            return Caller(tenant=owner.tenant, key_name=owner.name)
+            return Caller(tenant=owner.tenant, key_name=owner.name, labels=owner.labels)
         return self._stranger(header, bearer, key)
 
     def _owner(self, credential: str) -> KeyOwner | None:
@@ -92,7 +93,7 @@ def gatekeeper(files: Iterable[PolicyFile]) -> Gatekeeper:
     passthrough: TenantId | None = None
     for file in files:
         tenant = TenantId(file.tenant)
-        keys.update({key.hash: KeyOwner(tenant, key.name) for key in file.access.keys})
+        keys.update({key.hash: KeyOwner(tenant, key.name, key.labels.pairs()) for key in file.access.keys})
         anonymous = tenant if file.access.anonymous == "loopback" else anonymous
         passthrough = tenant if file.access.unknown_keys == "passthrough" else passthrough
     return Gatekeeper(keys, anonymous, passthrough)

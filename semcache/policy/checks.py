@@ -37,7 +37,14 @@ class PolicySource:
 
 def check_file(source: PolicySource) -> list[Problem]:
     """Check one file in itself."""
-    return [*_names(source), *_keys(source), *_thresholds(source), *_exemplars(source), *_prefix(source)]
+    return [
+        *_names(source),
+        *_keys(source),
+        *_thresholds(source),
+        *_exemplars(source),
+        *_prefix(source),
+        *_budgets(source),
+    ]
 
 
 def check_set(sources: Sequence[PolicySource]) -> list[Problem]:
@@ -137,6 +144,17 @@ def _prefix(source: PolicySource) -> Iterator[Problem]:
         yield source.problem(
             ("prefix", "reserve_tokens"), f"should be at most max_tokens ({knobs.max_tokens})"
         )
+
+
+def _budgets(source: PolicySource) -> Iterator[Problem]:
+    knobs, known = source.policy.costs, {key.name for key in source.policy.access.keys}
+    for index in knobs.twice():
+        yield source.problem(("costs", "budgets", index, "name"), "this name stands here twice")
+    for index, budget in enumerate(knobs.budgets):
+        for place, name in enumerate(budget.keys):
+            if name not in known:
+                path = ("costs", "budgets", index, "keys", place)
+                yield source.problem(path, "should be the name of a key in access.keys")
 
 
 def _tenants(sources: Sequence[PolicySource]) -> Iterator[Problem]:

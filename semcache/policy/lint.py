@@ -22,7 +22,7 @@ WIDE_VERIFIED = 0.05
 
 def lint(source: PolicySource) -> list[Problem]:
     """Give the warnings of one file."""
-    found = [*_thresholds(source), *_rules(source), *_access(source), *_unused(source)]
+    found = [*_thresholds(source), *_rules(source), *_access(source), *_unused(source), *_budgets(source)]
     return sorted(found, key=lambda problem: problem.line)
 
 
@@ -107,3 +107,17 @@ def _unused(source: PolicySource) -> Iterator[Problem]:
     for domain in policy.domains:
         if domain not in used:
             yield _warn(source, ("domains", domain), "nothing leads to this domain")
+
+
+def _budgets(source: PolicySource) -> Iterator[Problem]:
+    """Warn of budgets that a client leaves by not saying what it is working for."""
+    keys = source.policy.access.keys
+    for index, budget in enumerate(source.policy.costs.budgets):
+        mine = [key.labels.pairs() for key in keys if not budget.keys or key.name in budget.keys]
+        for label in budget.labels.pairs():
+            if not any(label in fixed for fixed in mine):
+                yield _warn(
+                    source,
+                    ("costs", "budgets", index, "labels", label[0]),
+                    "no key has this label: clients choose whether they state it, and so whether the budget holds",
+                )

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from semcache.core import Mode
+from semcache.policy.cost_knobs import CostKnobs, LabelKnobs
 from semcache.policy.gate_knobs import Gate
 from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
@@ -74,6 +75,9 @@ class Key(Knobs):
     name: ShortName = Field(description="Shown in records and reports instead of the key.")
     hash: Annotated[str, AfterValidator(_key_hash)] = Field(
         description='"sha256:" and the SHA-256 of the key in hex; the key itself is never written down.'
+    )
+    labels: LabelKnobs = Field(
+        LabelKnobs(), description="Labels of all its requests, whatever the client says."
     )
 
 
@@ -310,6 +314,7 @@ class PolicyFile(Knobs):
     classifier: ClassifierKnobs = Field(ClassifierKnobs(), description="Finds the domain by meaning.")
     quotas: Quotas = Field(Quotas(), description="How much may be kept.")
     prefix: PrefixKnobs = Field(PrefixKnobs(), description="Reuse of computed prompts in the local engine.")
+    costs: CostKnobs = Field(CostKnobs(), description="Budgets, and what hits are charged at.")
     tests: tuple[Trial, ...] = Field((), max_length=2000, description="Pairs that must match or must differ.")
 
 

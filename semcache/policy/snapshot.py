@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from semcache.core import CachePolicy, Caller, ChatRequest, Directives, Mode, TenantId
+from semcache.cost_rules import CostPolicy
 from semcache.errors import PolicyError, RequestError
 from semcache.policy.access import Gatekeeper, gatekeeper, refused
 from semcache.policy.checks import PolicySource
@@ -43,6 +44,7 @@ class TenantPolicies:
     classifier: ClassifierSpec | None
     quota: Quota
     prefix: PrefixRules
+    costs: CostPolicy
 
     def allows_model(self, model: str) -> bool:
         """Tell whether this tenant may ask for the model."""
@@ -139,6 +141,10 @@ class PolicySnapshot:
     def prefix(self, tenant: TenantId) -> PrefixRules:
         """Give what the tenant's file says of computed prompts."""
         return self.tenant(tenant).prefix
+
+    def costs(self, tenant: TenantId) -> CostPolicy:
+        """Give what the tenant's file says of money."""
+        return self.tenant(tenant).costs
 
     def allows_model(self, tenant: TenantId, model: str) -> bool:
         """Tell whether the tenant may ask for this model."""
@@ -256,6 +262,7 @@ def _tenant(source: PolicySource, generation: str) -> TenantPolicies:
         classifier=_classifier(policy),
         quota=Quota(policy.quotas.max_entries, policy.quotas.max_bytes),
         prefix=prefix_rules(policy.prefix),
+        costs=policy.costs.policy(),
     )
 
 

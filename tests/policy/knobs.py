@@ -11,6 +11,7 @@ from enum import Enum
 from pydantic.fields import FieldInfo
 
 from semcache.core import UntilProven
+from semcache.cost_rules import Counts, HitCharge, OnHard, OnUnknownPrice
 from semcache.policy.parts import Knobs
 from semcache.policy.schema import DomainKnobs, PolicyFile
 from semcache.review_rules import DraftWay
@@ -33,6 +34,14 @@ BY_HAND = {
     "scope": "`user`, `tenant`",
     "schema_version": "`1`",
     "mode": "`off`, `shadow`, `exact`, `semantic`",
+    "budgets": "a list",
+    "soft_usd": "US dollars, or null",
+    "hard_usd": "US dollars, or null",
+    "hit_usd": "US dollars",
+    "project": "text up to 64",
+    "environment": "text up to 64",
+    "business_line": "text up to 64",
+    "task": "text up to 64",
 }
 
 
@@ -84,7 +93,7 @@ def _kind(annotation: str, field: FieldInfo) -> str:
         return 'bytes, or "64KiB", "1MiB", "2GiB"' + _null(annotation)
     if "Effect" in annotation:
         return "`veto`, `raise`, `off`"
-    for words in (UntilProven, DraftWay):
+    for words in (UntilProven, DraftWay, HitCharge, Counts, OnHard, OnUnknownPrice):
         if words.__name__ in annotation:
             return ", ".join(f"`{word}`" for word in words)
     if "bool" in annotation:
