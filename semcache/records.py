@@ -5,10 +5,10 @@ Part of the shared vocabulary (`core` hands most names on). Holds no prompt text
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from semcache.cost_rules import Labels
+from semcache.cost_rules import Labels as Labels  # noqa: PLC0414  handed on
 from semcache.review_rules import DraftRecord
 
 
@@ -19,6 +19,7 @@ class Usage:
     `prompt_tokens` is all of the input, `completion_tokens` all of the output. Parts of the input: `cached_tokens`
     (read from the upstream's own prompt cache, or from the local engine's), `written_tokens` (written to it), of which
     `written_long_tokens` at the dearer price of a longer life. Part of the output: `reasoning_tokens`.
+    `is_odd`: the upstream's counts did not fit each other (more cached than there was input, say), and were cut.
     """
 
     prompt_tokens: int
@@ -27,6 +28,7 @@ class Usage:
     written_tokens: int = 0
     written_long_tokens: int = 0
     reasoning_tokens: int = 0
+    is_odd: bool = field(default=False, compare=False)
 
     @property
     def total_tokens(self) -> int:

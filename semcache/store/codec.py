@@ -65,6 +65,7 @@ _BODY = struct.Struct(">BBHI")
 _CHECK = 16
 _NO_VECTOR, _FLOAT16 = 0, 2
 _PLAIN, _DEFLATED = 0, 1
+_LEAST_COUNTS, _COUNTS = 3, 6
 _STATUS = {
     ReviewStatus.UNREVIEWED: b"u",
     ReviewStatus.APPROVED: b"a",
@@ -195,7 +196,7 @@ def _encode_texts(entry: Entry) -> bytes:
         entry.expires_at,
         entry.embedding.encoder if entry.embedding else None,
         entry.tags,
-        (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) if usage else None,
+        _counts(usage),
         completion.has_tool_calls,
         len(completion.body),
         None if completion.chunks is None else len(completion.chunks),
@@ -210,6 +211,23 @@ def _encode_texts(entry: Entry) -> bytes:
     if len(texts) > MAX_UNPACKED:
         raise _invalid("larger than 64 MiB")
     return texts
+
+
+def _counts(usage: Usage | None) -> list[int] | None:
+    """Give the counts of a usage in their order; zeros at the end are left away, as older readers know three."""
+    if usage is None:
+        return None
+    counts = [
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.written_tokens,
+        usage.written_long_tokens,
+        usage.reasoning_tokens,
+    ]
+    while len(counts) > _LEAST_COUNTS and not counts[-1]:
+        counts.pop()
+    return counts
 
 
 def _decode_checked(value: bytes, barred: frozenset[str]) -> Entry:
@@ -272,7 +290,7 @@ def _build(
         prompt=prompt,
         completion=Completion(
             body=texts[:body_size],
-            usage=Usage(*usage) if usage else None,
+            usage=Usage(*usage[:_COUNTS]) if usage else None,
             chunks=None if chunks_size is None else texts[body_size:],
             has_tool_calls=has_tool_calls,
         ),

@@ -32,7 +32,7 @@ from tests.store.servers import ACME, entry, same, unit
 counts = st.integers(-(2**63), 2**63 - 1)
 text = st.text(max_size=40)
 times = st.floats(allow_nan=False, allow_infinity=False)
-usages = st.none() | st.builds(Usage, counts, counts, counts)
+usages = st.none() | st.builds(Usage, counts, counts, counts, counts, counts, counts)
 completions = st.builds(
     Completion, st.binary(max_size=300), usages, st.none() | st.binary(max_size=100), st.booleans()
 )
@@ -221,3 +221,25 @@ def test_barred_questions_stand_beside_the_bytes() -> None:
     made = entry(barred=frozenset({"aa"}))
     assert codec.encode(made) == codec.encode(dataclasses.replace(made, barred=frozenset()))
     assert codec.decode(codec.encode(made), ACME, barred=frozenset({"bb"})).barred == {"bb"}
+
+
+@pytest.mark.parametrize(
+    ("usage", "written"),
+    [
+        (Usage(10, 5), [10, 5, 0]),
+        (Usage(10, 5, 3), [10, 5, 3]),
+        (Usage(10, 5, 0, 4), [10, 5, 0, 4]),
+        (Usage(10, 5, 0, 0, 0, 2), [10, 5, 0, 0, 0, 2]),
+    ],
+)
+def test_counts_of_tokens_end_with_the_last_that_says_something(usage: Usage, written: list[int]) -> None:
+    made = entry()
+    made = dataclasses.replace(made, completion=dataclasses.replace(made.completion, usage=usage))
+    found: list[Any] = []
+
+    def noted(meta: list[Any]) -> list[Any]:
+        found.append(meta[11])
+        return meta
+
+    assert codec.decode(with_meta(made, noted), ACME).completion.usage == usage
+    assert found == [written]
