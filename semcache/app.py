@@ -358,6 +358,7 @@ class _Parts:
             watch=Watches(self.auditing, self.sights),
             revising=self.revising,
             budgets=None,
+            shortening=None,
             memory=Memory(
                 encoder=self.encoder,
                 classifiers=self.classifiers,

@@ -33,9 +33,10 @@ from semcache.core import (
     Miss,
     Mode,
     Namespace,
+    Scope,
     Usage,
 )
-from semcache.cost_rules import named
+from semcache.cost_rules import HistoryPolicy, Trimming, named
 from semcache.decide.decision import Serving
 from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
 from semcache.errors import EncoderError, StoreError, VectorIndexError
@@ -76,6 +77,20 @@ class Backend:
 
 
 @dataclass(frozen=True, slots=True)
+class Trimmed:
+    """What became of a history whose client asked for it to be trimmed.
+
+    `way` is what was done (`report`: nothing); `dropped` messages of about `tokens` tokens were (or would be) left
+    away, `kept` messages remain.
+    """
+
+    way: Trimming
+    dropped: int = 0
+    tokens: int = 0
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A request as it enters the story.
 
@@ -91,6 +106,7 @@ class Asked:
     upstream: str = ""
     raw_body: bytes | None = None
     request_id: str = ""
+    trimmed: Trimmed | None = None
 
     @property
     def labels(self) -> Labels:
@@ -126,6 +142,8 @@ class Trace:
     """What its budgets set aside."""
     is_local: bool = False
     """The engine here was asked, or would have been."""
+    trimmed: Trimmed | None = None
+    """What became of a history that was to be trimmed."""
 
     @property
     def is_drafted(self) -> bool:
@@ -238,6 +256,14 @@ class Watch(Protocol):
         ...
 
 
+class Shortener(Protocol):
+    """Trims the histories of requests that ask for it."""
+
+    async def applied(self, asked: Asked, policy: HistoryPolicy) -> Asked:
+        """Give the request as it is to be answered, with a note of what was done (`Asked.trimmed`)."""
+        ...
+
+
 class BudgetGate(Protocol):
     """Stands between a decision and what it costs."""
 
@@ -263,6 +289,21 @@ def to_serve(decision: Decision, policy: CachePolicy) -> Hit | None:
     if isinstance(decision, Hit) and not decision.shadow and policy.mode is not Mode.SHADOW:
         return decision
     return None
+
+
+def partition_of(asked: Asked, policy: CachePolicy, backend: Backend) -> Partition:
+    """Say who a request could share an answer with."""
+    owner = asked.caller.principal
+    if policy.scope is Scope.USER:
+        owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
+    return Partition(
+        tenant=policy.tenant,
+        scope=policy.scope,
+        owner=owner,
+        extra=asked.directives.namespace,
+        upstream=backend.identity,
+        headers=asked.answer_changing,
+    )
 
 
 def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnapshot) -> UpstreamCall:

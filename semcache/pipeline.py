@@ -21,7 +21,6 @@ from semcache.answer.shared import Head
 from semcache.auditing.hits import would_be
 from semcache.core import (
     Bypass,
-    CachePolicy,
     Completion,
     Decision,
     Draft,
@@ -32,7 +31,6 @@ from semcache.core import (
     Hit,
     Miss,
     Namespace,
-    Scope,
     TenantId,
 )
 from semcache.decide import admission
@@ -41,7 +39,7 @@ from semcache.decide.decision import Asker, Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
 from semcache.decide.vouching import vouched
-from semcache.embed.fingerprint import Partition, exact_key, key_in, namespace_of
+from semcache.embed.fingerprint import exact_key, key_in, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import (
     Answer,
@@ -51,10 +49,12 @@ from semcache.journey import (
     Forwarded,
     Keep,
     Served,
+    Shortener,
     Step,
     Trace,
     Watch,
     call_of,
+    partition_of,
     to_serve,
 )
 from semcache.judging import near_enough
@@ -92,6 +92,7 @@ class Pipeline:
     watch: Watch | None
     revising: Revising | None
     budgets: BudgetGate | None
+    shortening: Shortener | None
     classifiers: Classifiers | None
     index: VectorIndex
     store: EntryStore
@@ -112,6 +113,9 @@ class Pipeline:
             RequestError: unknown domain, model or upstream; 504 when only the cache may answer
                 and cannot; 429 when a budget is used up.
         """
+        if self.shortening is not None and asked.directives.history:
+            history = self.policies().history(asked.caller.tenant)
+            asked = await self.shortening.applied(asked, history)
         step = self._step(self.policies(), asked)
         decision = await self._decision(step)
         if self.policies().generation != step.snapshot.generation:
@@ -340,8 +344,8 @@ class Pipeline:
         """Resolve the policy and work out who the request could share an answer with."""
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
         backend = self.backend_of(asked.caller.tenant, asked.upstream)
-        trace = Trace(policy, Miss("pending"), backend.generator.name)
-        partition = _partition(asked, policy, backend)
+        trace = Trace(policy, Miss("pending"), backend.generator.name, trimmed=asked.trimmed)
+        partition = partition_of(asked, policy, backend)
         if asked.raw_body is not None:
             # Such a body cannot be hashed; it is never looked up or stored.
             nowhere = Namespace(policy.tenant, "")
@@ -360,20 +364,6 @@ class Pipeline:
         keys = ["", f"model:{step.asked.request.model}", f"key:{step.key}"]
         keys += [f"ns:{digest}" for digest in dict.fromkeys(place.digest for place in _places(step).values())]
         return keys + [f"tag:{tag}" for tag in step.asked.directives.tags]
-
-
-def _partition(asked: Asked, policy: CachePolicy, backend: Backend) -> Partition:
-    owner = asked.caller.principal
-    if policy.scope is Scope.USER:
-        owner = f"{owner}\x00{asked.directives.user or asked.request.end_user}"
-    return Partition(
-        tenant=policy.tenant,
-        scope=policy.scope,
-        owner=owner,
-        extra=asked.directives.namespace,
-        upstream=backend.identity,
-        headers=asked.answer_changing,
-    )
 
 
 def _places(step: Step) -> Mapping[str, Namespace]:

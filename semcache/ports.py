@@ -23,6 +23,7 @@ from semcache.core import (
     RequestRecord,
     TenantId,
 )
+from semcache.records import SideRecord
 
 
 class Clock(Protocol):
@@ -314,6 +315,22 @@ class RecordSink(Protocol):
         ...
 
 
+class SideSink(Protocol):
+    """Where records of work beside requests go; never blocks, drops and counts when full."""
+
+    def note(self, side: SideRecord) -> None:
+        """Take one record."""
+        ...
+
+
+class SideSink(Protocol):
+    """Where records of work beside requests go; never blocks, drops and counts when full."""
+
+    def note(self, side: SideRecord) -> None:
+        """Take one record."""
+        ...
+
+
 __all__ = [
     "Change",
     "Clock",
@@ -326,6 +343,7 @@ __all__ = [
     "JsonObject",
     "RecordSink",
     "Selector",
+    "SideSink",
     "StoreReset",
     "UpstreamCall",
     "UpstreamReply",

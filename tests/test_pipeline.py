@@ -127,6 +127,7 @@ class Scene:
             watch=None,
             revising=None,
             budgets=None,
+            shortening=None,
             kin=None,
             memory=Memory(
                 encoder=self.encoder,

@@ -32,7 +32,7 @@ from semcache.parts import SystemClock, Tasks, assembler_for, encoder_options, v
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
+from semcache.ports import Clock, Encoder, EntryStore, Generator, VectorIndex
 from semcache.remembering import Memory
 from semcache.settings import Settings
 from semcache.standings import Allowance, Unbounded
@@ -64,6 +64,7 @@ class Parts:
     clock: Clock = field(default_factory=SystemClock)
     prior: Prior | None = None
     standings: Allowance = field(default_factory=Unbounded)
+    generator: Generator = field(default_factory=ConstantGenerator)
 
 
 def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
@@ -81,7 +82,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         near=NearCache(0, 0),
         store_alive=lambda: False,
         flights=Flights(parts.spawn),
-        backends={UPSTREAM: Backend(ConstantGenerator(), UPSTREAM)},
+        backends={UPSTREAM: Backend(parts.generator, UPSTREAM)},
         default_backend=UPSTREAM,
         assembler=assembler_for,
         clock=parts.clock,
@@ -92,6 +93,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         watch=None,
         revising=None,
         budgets=None,
+        shortening=None,
         memory=Memory(
             encoder=parts.encoder,
             classifiers=parts.classifiers,
@@ -136,6 +138,10 @@ class Rig:
     def under(self, standings: Allowance) -> Rig:
         """Give a rig of the same parts, whose evidence allows something else."""
         return Rig(replace(self.parts, standings=standings), self._defects)
+
+    def answered_by(self, generator: Generator) -> Rig:
+        """Give a rig of the same parts, where somebody else answers."""
+        return Rig(replace(self.parts, generator=generator), self._defects)
 
     def pipeline(self, row_domain: str, variation: Variation = AS_STATED) -> Pipeline:
         """Give the pipeline under whose policy a row of this domain is judged.
@@ -238,8 +244,15 @@ class Rig:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, snapshot: PolicySnapshot, tenant: TenantId) -> AsyncIterator[Rig]:
+async def opened(
+    settings: Settings, snapshot: PolicySnapshot, tenant: TenantId, clock: Clock | None = None
+) -> AsyncIterator[Rig]:
     """Open the product's encoders and everything else; closed at the end.
+
+    Args:
+        settings: where the models are.
+        snapshot, tenant: by whose policy.
+        clock: by which answers live and die; None: the machine's.
 
     Raises:
         SemcacheError: the models are not there, or the store cannot be started.
@@ -247,6 +260,7 @@ async def opened(settings: Settings, snapshot: PolicySnapshot, tenant: TenantId)
     async with AsyncExitStack() as stack:
         try:
             options = encoder_options(settings, _DEADLINE)
+            options = replace(options, limits=replace(options.limits, stall_after=_DEADLINE))
             encoder = await open_encoder(replace(options, memo_entries=max(_MEMO, options.memo_entries)))
             stack.push_async_callback(encoder.aclose)
             await encoder.warm()
@@ -254,7 +268,7 @@ async def opened(settings: Settings, snapshot: PolicySnapshot, tenant: TenantId)
             raise SemcacheError(f"no encoder: {error}; get the models by: semcache models fetch") from error
         verifier, prior = verifier_or_none()
         yield await stack.enter_async_context(
-            assembled(encoder, snapshot, tenant, encoder.is_awake, verifier, prior)
+            assembled(encoder, snapshot, tenant, encoder.is_awake, verifier, prior, clock)
         )
 
 
@@ -266,6 +280,7 @@ async def assembled(
     awake: Callable[[str], bool] = lambda _: True,
     verifier: ForestVerifier | None = None,
     prior: Prior | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Rig]:
     """Put everything around an encoder: store, index, classifiers, with classifiers that can speak.
 
@@ -277,7 +292,7 @@ async def assembled(
         child = ValkeyChild(folder, ChildRules())
         await child.start()
         stack.push_async_callback(child.stop)
-        clock = SystemClock()
+        clock = clock or SystemClock()
         store = RedisStore(child.url, clock, StoreRules(link=LinkRules(deadline=_DEADLINE)))
         stack.push_async_callback(store.aclose)
         index = FaissIndex()

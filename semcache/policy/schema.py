@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from semcache.core import Mode
 from semcache.policy.cost_knobs import CostKnobs, LabelKnobs
 from semcache.policy.gate_knobs import Gate
+from semcache.policy.history_knobs import HistoryKnobs
 from semcache.policy.parts import Knobs
 from semcache.policy.patterns import compile_pattern
 from semcache.policy.prefix_knobs import PrefixKnobs
@@ -315,6 +316,7 @@ class PolicyFile(Knobs):
     quotas: Quotas = Field(Quotas(), description="How much may be kept.")
     prefix: PrefixKnobs = Field(PrefixKnobs(), description="Reuse of computed prompts in the local engine.")
     costs: CostKnobs = Field(CostKnobs(), description="Budgets, and what hits are charged at.")
+    history: HistoryKnobs = Field(HistoryKnobs(), description="Trimming of long histories.")
     tests: tuple[Trial, ...] = Field((), max_length=2000, description="Pairs that must match or must differ.")
 
 

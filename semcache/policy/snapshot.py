@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from semcache.core import CachePolicy, Caller, ChatRequest, Directives, Mode, TenantId
-from semcache.cost_rules import CostPolicy
+from semcache.cost_rules import CostPolicy, HistoryPolicy
 from semcache.errors import PolicyError, RequestError
 from semcache.policy.access import Gatekeeper, gatekeeper, refused
 from semcache.policy.checks import PolicySource
@@ -20,6 +20,7 @@ from semcache.policy.directives import apply, wishes_of
 from semcache.policy.domain import ClassifierSpec, Quota
 from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
+from semcache.policy.history_knobs import history_policy
 from semcache.policy.match import MODES, CompiledRule, compile_rules, covers_any, find_rule, tighten
 from semcache.policy.prefix import NOTHING_PUBLIC, PrefixRules, PublicMessages, prefix_rules
 from semcache.policy.schema import PolicyFile
@@ -45,6 +46,7 @@ class TenantPolicies:
     quota: Quota
     prefix: PrefixRules
     costs: CostPolicy
+    history: HistoryPolicy
 
     def allows_model(self, model: str) -> bool:
         """Tell whether this tenant may ask for the model."""
@@ -145,6 +147,10 @@ class PolicySnapshot:
     def costs(self, tenant: TenantId) -> CostPolicy:
         """Give what the tenant's file says of money."""
         return self.tenant(tenant).costs
+
+    def history(self, tenant: TenantId) -> HistoryPolicy:
+        """Give how long histories of the tenant's clients may be trimmed."""
+        return self.tenant(tenant).history
 
     def allows_model(self, tenant: TenantId, model: str) -> bool:
         """Tell whether the tenant may ask for this model."""
@@ -263,6 +269,7 @@ def _tenant(source: PolicySource, generation: str) -> TenantPolicies:
         quota=Quota(policy.quotas.max_entries, policy.quotas.max_bytes),
         prefix=prefix_rules(policy.prefix),
         costs=policy.costs.policy(),
+        history=history_policy(policy.history),
     )
 
 

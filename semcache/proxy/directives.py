@@ -14,9 +14,11 @@ from typing import Any
 import http_sf
 
 from semcache.core import Directives
+from semcache.cost_rules import Trimming
 from semcache.errors import RequestError
 
 MODES = ("auto", "exact", "draft", "off")
+HISTORIES = tuple(Trimming)
 _TAG_LIMIT = 16
 _WORD_LIMIT = 64
 _NAME_LIMIT = 256
@@ -85,6 +87,14 @@ def _mode(value: str) -> str:
     return value.lower()
 
 
+def _history(value: str) -> str:
+    if value.lower() not in HISTORIES:
+        raise RequestError(
+            f"Semcache-History must be one of {', '.join(HISTORIES)}.", param="Semcache-History"
+        )
+    return value.lower()
+
+
 def _number(value: Any, name: str) -> float:
     try:
         number = float(value)
@@ -148,5 +158,6 @@ _HEADERS: Mapping[bytes, Callable[[Directives, str], Directives]] = {
         asked, domain=_word(value, "Semcache-Domain", _WORD_LIMIT)
     ),
     b"semcache-tags": lambda asked, value: replace(asked, tags=_tags(value)),
+    b"semcache-history": lambda asked, value: replace(asked, history=_history(value)),
     b"semcache-labels": lambda asked, value: replace(asked, labels=_labels(value)),
 }

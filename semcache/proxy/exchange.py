@@ -12,6 +12,7 @@ from semcache.answer.render import UsageMode
 from semcache.answer.shared import Head
 from semcache.answer.strip import UsageStripper
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
+from semcache.cost_rules import Trimming
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding
@@ -268,4 +269,11 @@ class Exchange:
             estimated=guess,
             embedded=trace.embedded,
             hold=trace.hold,
+            trimmed=_left_away(trace),
         )
+
+
+def _left_away(trace: Trace) -> int:
+    """Tokens that trimming the history saved."""
+    trimmed = trace.trimmed
+    return trimmed.tokens if trimmed is not None and trimmed.way in (Trimming.WINDOW, Trimming.SUMMARY) else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semcache.core import Bypass, Draft, Entry, Hit, Miss, Outcome
-from semcache.journey import Trace
+from semcache.journey import Trace, Trimmed
 from semcache.proxy.headers import Pair
 
 _NAME = b"semcache"
@@ -47,6 +47,17 @@ def _joined(reason: str, vetoes: tuple[str, ...]) -> str:
     return f"{reason}:{','.join(vetoes)}" if vetoes else reason
 
 
+def history_headers(trimmed: Trimmed) -> list[Pair]:
+    """Say what became of a history whose client asked for it to be trimmed (a structured-field item)."""
+    what = b"%b;dropped=%d;tokens=%d;kept=%d" % (
+        trimmed.way.encode(),
+        trimmed.dropped,
+        trimmed.tokens,
+        trimmed.kept,
+    )
+    return [(b"semcache-history", what)]
+
+
 def hit_headers(entry: Entry, trace: Trace, now: float, request_id: str) -> list[Pair]:
     """Headers of a reply served from the cache (content type and length are the caller's)."""
     what = told(trace)
@@ -62,6 +73,8 @@ def hit_headers(entry: Entry, trace: Trace, now: float, request_id: str) -> list
         _PRIVATE,
         (b"x-request-id", request_id.encode()),
     ]
+    if trace.trimmed is not None:
+        pairs += history_headers(trace.trimmed)
     if trace.vouched:
         pairs.append((b"semcache-verified", b"?1"))
     return pairs
@@ -87,6 +100,8 @@ def forward_headers(trace: Trace, status: int, request_id: str, *, named: bool) 
         (b"semcache-domain", trace.policy.domain.encode()),
         _PRIVATE,
     ]
+    if trace.trimmed is not None:
+        pairs += history_headers(trace.trimmed)
     if not named:
         pairs.append((b"x-request-id", request_id.encode()))
     return pairs

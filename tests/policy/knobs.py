@@ -11,7 +11,7 @@ from enum import Enum
 from pydantic.fields import FieldInfo
 
 from semcache.core import UntilProven
-from semcache.cost_rules import Counts, HitCharge, OnHard, OnUnknownPrice
+from semcache.cost_rules import Counts, HitCharge, OnHard, OnUnknownPrice, Trimming
 from semcache.policy.parts import Knobs
 from semcache.policy.schema import DomainKnobs, PolicyFile
 from semcache.review_rules import DraftWay
@@ -93,7 +93,7 @@ def _kind(annotation: str, field: FieldInfo) -> str:
         return 'bytes, or "64KiB", "1MiB", "2GiB"' + _null(annotation)
     if "Effect" in annotation:
         return "`veto`, `raise`, `off`"
-    for words in (UntilProven, DraftWay, HitCharge, Counts, OnHard, OnUnknownPrice):
+    for words in (UntilProven, DraftWay, HitCharge, Counts, OnHard, OnUnknownPrice, Trimming):
         if words.__name__ in annotation:
             return ", ".join(f"`{word}`" for word in words)
     if "bool" in annotation:

@@ -1,0 +1,198 @@
+"""Trims the history of a request whose client asks for it, as far as the tenant's policy lets it.
+
+The trimmed request is the one that is looked up, stored and sent: what a model did not see has no part in its answer. Nothing
+here fails a request: where a summary cannot be had in time, the window takes its place. Knows neither HTTP nor what a
+summary costs the tenant (the sink does).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import orjson
+import structlog
+
+from semcache.asking.calls import Failed, ask, text_of
+from semcache.core import ChatRequest, TenantId, Usage
+from semcache.cost_rules import HistoryPolicy, Trimming
+from semcache.errors import RequestError, StoreError
+from semcache.journey import Asked, Backend, Trimmed
+from semcache.ports import Clock, SideSink, UpstreamCall
+from semcache.records import SideKind, SideRecord
+from semcache.shortening.cutting import Cut, find_cut, without
+from semcache.shortening.summary import Task, as_message, cleaned, name_of
+
+_log = structlog.get_logger()
+
+_ORDER = (Trimming.OFF, Trimming.REPORT, Trimming.WINDOW, Trimming.SUMMARY)
+_REMEMBERED = 1000
+_PATH = "/v1/chat/completions"
+
+
+class SummaryShelf(Protocol):
+    """Summaries that all replicas share, so that a prompt's beginning is the same wherever a request comes in."""
+
+    async def get(self, tenant: TenantId, name: str) -> str | None:
+        """Give a summary; None when there is none.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        ...
+
+    async def put(self, tenant: TenantId, name: str, summary: str) -> str:
+        """Keep a summary; gives the one that holds: whoever is first wins.
+
+        Raises:
+            StoreError: unreachable, late, read-only or full.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """Trims histories.
+
+    Args:
+        shelf: summaries of all replicas.
+        backends: by name, and who answers a tenant's request under "".
+        sides: hears what summaries cost.
+        new_word: gives a word nobody can guess.
+    """
+
+    shelf: SummaryShelf
+    backend_of: Callable[[TenantId, str], Backend]
+    sides: SideSink
+    clock: Clock
+    new_word: Callable[[], str]
+    known: OrderedDict[str, str] = field(default_factory=OrderedDict)
+
+    async def applied(self, asked: Asked, policy: HistoryPolicy) -> Asked:
+        """Give the request with its history trimmed, and a note for the client of what was done."""
+        wanted = min(Trimming(asked.directives.history or "off"), policy.most, key=_ORDER.index)
+        if wanted is Trimming.OFF or asked.raw_body is not None:
+            return replace(asked, trimmed=Trimmed(Trimming.OFF))
+        messages: Sequence[Mapping[str, Any]] = asked.request.body["messages"]
+        extra = policy.summary if wanted is Trimming.SUMMARY else 0
+        cut = find_cut(messages, policy, extra)
+        if cut is None or wanted is Trimming.REPORT:
+            return replace(asked, trimmed=_note(wanted, cut, len(messages)))
+        summary = await self._summed_up(asked, policy, messages, cut) if wanted is Trimming.SUMMARY else None
+        if wanted is Trimming.SUMMARY and summary is None:
+            # The window's own cut: one with room for a summary would be another cut than the window's next time.
+            wanted, cut = Trimming.WINDOW, find_cut(messages, policy) or cut
+        kept = without(messages, cut)
+        if summary is not None:
+            kept.insert(cut.start, as_message(summary))
+        request = _with(asked.request, kept)
+        return replace(asked, request=request, trimmed=_note(wanted, cut, len(kept)))
+
+    async def _summed_up(
+        self, asked: Asked, policy: HistoryPolicy, messages: Sequence[Mapping[str, Any]], cut: Cut
+    ) -> str | None:
+        """Sum up cut by cut, each with the summary before it; what is known already is not asked again."""
+        try:
+            async with asyncio.timeout(policy.deadline):
+                summary, begin = "", cut.start
+                for end in cut.steps:
+                    found = await self._step(asked, policy, summary, messages[begin:end])
+                    if found is None:
+                        return None
+                    summary, begin = found, end
+                return summary
+        except TimeoutError:
+            return None
+
+    async def _step(
+        self, asked: Asked, policy: HistoryPolicy, before: str, messages: Sequence[Mapping[str, Any]]
+    ) -> str | None:
+        """One summary, with the one before it; None when the model gives none that is of use."""
+        caller, (upstream, _, model) = asked.caller, policy.summariser.partition("/")
+        try:
+            backend = self.backend_of(caller.tenant, upstream or asked.upstream)
+        except RequestError:
+            return None  # the policy names an upstream that is gone
+        model = model or asked.request.model
+        if asked.directives.no_store:
+            return await self._ask(asked, policy, backend, Task(before, messages, model, policy.summary))
+        owner = (caller.tenant, caller.principal, backend.identity, model, str(policy.summary))
+        name = name_of(before, messages, *owner)
+        known = await self._known(caller.tenant, name)
+        if known is not None:
+            return known
+        made = await self._ask(asked, policy, backend, Task(before, messages, model, policy.summary))
+        return None if made is None else await self._keep(caller.tenant, name, made)
+
+    async def _ask(self, asked: Asked, policy: HistoryPolicy, backend: Backend, task: Task) -> str | None:
+        word = self.new_word()
+        credential = backend.credential(asked.caller)
+        headers = [(b"content-type", b"application/json"), (b"accept-encoding", b"identity")]
+        if credential is not None:
+            headers.append((b"authorization", credential.encode("latin-1")))
+        call = UpstreamCall("POST", _PATH, tuple(headers), orjson.dumps(task.body(word)))
+        reply = await ask(backend, call, policy.deadline)
+        if isinstance(reply, Failed):
+            return None
+        self.sides.note(_side(asked, backend, task.model, reply.usage, self.clock.now()))
+        return cleaned(text_of(reply), policy.summary, word)
+
+    async def _known(self, tenant: TenantId, name: str) -> str | None:
+        held = self.known.get(name)
+        if held is not None:
+            self.known.move_to_end(name)
+            return held
+        try:
+            found = await self.shelf.get(tenant, name)
+        except StoreError:
+            return None
+        if found is not None:
+            self._remember(name, found)
+        return found
+
+    async def _keep(self, tenant: TenantId, name: str, summary: str) -> str:
+        try:
+            summary = await self.shelf.put(tenant, name, summary)
+        except StoreError:
+            _log.info("a summary could not be kept: other replicas may word it differently")
+        self._remember(name, summary)
+        return summary
+
+    def _remember(self, name: str, summary: str) -> None:
+        self.known[name] = summary
+        if len(self.known) > _REMEMBERED:
+            self.known.popitem(last=False)
+
+
+def _note(way: Trimming, cut: Cut | None, kept: int) -> Trimmed:
+    return Trimmed(way, cut.dropped, cut.tokens, kept) if cut is not None else Trimmed(way, kept=kept)
+
+
+def _side(asked: Asked, backend: Backend, model: str, usage: Usage | None, at: float) -> SideRecord:
+    return SideRecord(
+        kind=SideKind.SUMMARY,
+        at=at,
+        tenant=asked.caller.tenant,
+        domain="",
+        model=model,
+        backend=backend.generator.name,
+        usage=usage,
+        request_id=asked.request_id,
+        labels=asked.labels,
+        key_name=asked.caller.key_name,
+        is_local=backend.prefixes is not None,
+    )
+
+
+def _with(request: ChatRequest, messages: Sequence[Mapping[str, Any]]) -> ChatRequest:
+    """Give the same request with another history; its last message is the same."""
+    return replace(
+        request,
+        body={**request.body, "messages": list(messages)},
+        user_turns=sum(message.get("role") == "user" for message in messages),
+        message_count=len(messages),
+        keys={},
+    )
