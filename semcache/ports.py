@@ -323,14 +323,6 @@ class SideSink(Protocol):
         ...
 
 
-class SideSink(Protocol):
-    """Where records of work beside requests go; never blocks, drops and counts when full."""
-
-    def note(self, side: SideRecord) -> None:
-        """Take one record."""
-        ...
-
-
 __all__ = [
     "Change",
     "Clock",

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from semcache.core import Outcome, RequestRecord
 from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
+from semcache.cost.ledger_metrics import LedgerMetrics
 from semcache.cost.review_metrics import ReviewMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -102,6 +103,7 @@ class Metrics:
         """Told of audits and labels."""
         self.drafts = DraftMetrics(registry)
         self.review = ReviewMetrics(registry)
+        self.costs = LedgerMetrics(registry)
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)
         self._children: dict[tuple[str, str, str, str], Counter] = {}

@@ -1,0 +1,242 @@
+"""What a row of the ledger's files holds: one flat row a request, or a model call beside requests.
+
+Rows are mappings from these names, the same in JSON lines and in Parquet, since they leave for other tools. No prompt text.
+Values that are a column's default are left away in JSON lines; money is always there, null where it is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from semcache.core import RequestRecord, Usage
+from semcache.cost.plain import dumped
+from semcache.cost.savings import Costed, is_reuse
+from semcache.cost_rules import LABELS, Labels
+from semcache.records import SideRecord
+
+Row = Mapping[str, str | int | float | bool | None]
+
+
+class Kind(StrEnum):
+    """What a column holds. Money is micro-USD, null where it is not known; other numbers are null where there is none."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    FLAG = "flag"
+    NUMBER = "number"
+    MONEY = "money"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, what it holds, and what that means."""
+
+    name: str
+    kind: Kind
+    text: str
+
+    @property
+    def default(self) -> str | int | bool | None:
+        """What a row without this column says."""
+        match self.kind:
+            case Kind.TEXT:
+                return ""
+            case Kind.INTEGER:
+                return 0
+            case Kind.FLAG:
+                return False
+            case Kind.NUMBER | Kind.MONEY:
+                return None
+
+
+COLUMNS = (
+    Column("kind", Kind.TEXT, "`request`, or work beside requests: `audit`, `judge`, `summary`"),
+    Column("id", Kind.TEXT, "id of the request (of work beside it: of the request that caused it)"),
+    Column("at", Kind.NUMBER, "when, in Unix seconds"),
+    Column("tenant", Kind.TEXT, "whose"),
+    Column("key", Kind.TEXT, "name of the API key"),
+    Column("project", Kind.TEXT, "label"),
+    Column("environment", Kind.TEXT, "label"),
+    Column("business_line", Kind.TEXT, "label"),
+    Column("task", Kind.TEXT, "label"),
+    Column("labels", Kind.TEXT, "all other labels, as a JSON object"),
+    Column("model", Kind.TEXT, "the model"),
+    Column("backend", Kind.TEXT, "the upstream that was asked"),
+    Column("local", Kind.FLAG, "that was the engine here"),
+    Column("domain", Kind.TEXT, "the kind of question"),
+    Column("route", Kind.TEXT, "which API"),
+    Column("stream", Kind.FLAG, "the answer was streamed"),
+    Column("outcome", Kind.TEXT, "`exact`, `semantic`, `draft`, `miss`, `bypass` or `error`"),
+    Column("reason", Kind.TEXT, "why"),
+    Column("status", Kind.INTEGER, "HTTP status"),
+    Column("seconds", Kind.NUMBER, "whole time of the request"),
+    Column("overhead", Kind.NUMBER, "time in the proxy itself, in seconds"),
+    Column("waited", Kind.NUMBER, "time of the original call, in seconds, where an answer was reused"),
+    Column("similarity", Kind.NUMBER, "of the stored question, on the reference scale"),
+    Column("score", Kind.NUMBER, "the verifier's probability"),
+    Column("entry", Kind.TEXT, "id of the stored answer"),
+    Column("vetoes", Kind.TEXT, "what the gate found, with spaces between"),
+    Column("stored", Kind.FLAG, "the answer was stored"),
+    Column("collapsed", Kind.FLAG, "it shared another request's call"),
+    Column("shadow", Kind.TEXT, "the hit that shadow mode kept back: `exact` or `semantic`"),
+    Column("faults", Kind.TEXT, "cache faults, with spaces between"),
+    Column("retry", Kind.FLAG, "the same was asked moments ago"),
+    Column("repetition", Kind.NUMBER, "how much the answer repeats itself, from 0 to 1"),
+    Column("trimmed", Kind.INTEGER, "tokens of history that were left away"),
+    Column("embedded", Kind.INTEGER, "tokens that were embedded (guessed)"),
+    Column("estimated", Kind.FLAG, "the upstream did not say what it used; tokens are guessed"),
+    Column("input", Kind.INTEGER, "tokens of input that were billed, all of them"),
+    Column("cached", Kind.INTEGER, "of them read from a prompt cache (the provider's, or the engine's)"),
+    Column("written", Kind.INTEGER, "of them written to it"),
+    Column("written_long", Kind.INTEGER, "of those, for a longer life"),
+    Column("output", Kind.INTEGER, "tokens of output, all of them"),
+    Column("reasoning", Kind.INTEGER, "of them reasoning"),
+    Column("saved_input", Kind.INTEGER, "tokens of input of the original call that a hit saved"),
+    Column("saved_cached", Kind.INTEGER, "of them read from a prompt cache"),
+    Column("saved_written", Kind.INTEGER, "of them written to it"),
+    Column("saved_output", Kind.INTEGER, "its tokens of output"),
+    Column("saved_reasoning", Kind.INTEGER, "of them reasoning"),
+    Column("draft_way", Kind.TEXT, "how a near answer helped"),
+    Column("draft_result", Kind.TEXT, "what became of it"),
+    Column("draft_input", Kind.INTEGER, "tokens of input of revising it"),
+    Column("draft_output", Kind.INTEGER, "tokens of output of revising it"),
+    Column("cost", Kind.MONEY, "what was paid for the answer, or for the work beside"),
+    Column("embedding_cost", Kind.MONEY, "what embedding the question cost"),
+    Column("without_caches", Kind.MONEY, "what it would have cost without any cache"),
+    Column("by_response", Kind.MONEY, "what stored or shared answers and drafts saved (negative: lost)"),
+    Column("by_provider", Kind.MONEY, "what the provider's prompt cache saved"),
+    Column("by_local", Kind.MONEY, "what the engine's prefix cache saved"),
+    Column("charged", Kind.MONEY, "what the tenant is charged"),
+    Column("price_version", Kind.TEXT, "edition of the prices"),
+)
+NAMES = tuple(column.name for column in COLUMNS)
+_DEFAULTS = tuple(column.default for column in COLUMNS)
+_KEPT = tuple(column.kind is Kind.MONEY for column in COLUMNS)
+_NO_TOKENS = Usage(0, 0)
+_SAME = frozenset(LABELS)
+
+
+def row_of(record: RequestRecord, money: Costed | None) -> Row:
+    """Give the row of a request; `money` None: it could not be priced."""
+    used, draft = record.usage or _NO_TOKENS, record.draft
+    saved = (record.saved if is_reuse(record) else None) or _NO_TOKENS
+    labels = dict(record.labels)
+    return _row(
+        (
+            "request",
+            record.request_id,
+            record.at,
+            record.tenant,
+            record.key_name,
+            *_named(labels),
+            _others(record.labels),
+            record.model,
+            record.backend,
+            record.is_local,
+            record.domain,
+            record.route,
+            record.stream,
+            record.outcome.value,
+            record.reason,
+            record.status,
+            record.duration,
+            record.overhead,
+            record.waited,
+            record.similarity,
+            record.score,
+            record.entry_id,
+            " ".join(record.vetoes),
+            record.stored,
+            record.collapsed,
+            record.shadow,
+            " ".join(record.faults),
+            record.retry,
+            record.repetition,
+            record.trimmed,
+            record.embedded,
+            record.estimated,
+            *_tokens(used),
+            saved.prompt_tokens,
+            saved.cached_tokens,
+            saved.written_tokens,
+            saved.completion_tokens,
+            saved.reasoning_tokens,
+            *(("", "", 0, 0) if draft is None else (draft.way, draft.result, draft.input, draft.output)),
+            *_money(money),
+        )
+    )
+
+
+def side_row_of(record: SideRecord, money: int | None, version: str) -> Row:
+    """Give the row of work beside requests; `money` in micro-USD, None: not known."""
+    told: dict[str, Any] = {
+        "kind": record.kind.value,
+        "id": record.request_id,
+        "at": record.at,
+        "tenant": record.tenant,
+        "key": record.key_name,
+        **dict(zip(LABELS, _named(dict(record.labels)), strict=True)),
+        "labels": _others(record.labels),
+        "model": record.model,
+        "backend": record.backend,
+        "local": record.is_local,
+        "domain": record.domain,
+        **dict(zip(_USED, _tokens(record.usage or _NO_TOKENS), strict=True)),
+        "cost": money,
+        "price_version": version,
+    }
+    return _row(tuple(told.get(name, default) for name, default in zip(NAMES, _DEFAULTS, strict=True)))
+
+
+def filled(found: Mapping[str, Any]) -> Row:
+    """Give a row with every column, from one that left defaults away (or was written by another release)."""
+    return {name: found.get(name, default) for name, default in zip(NAMES, _DEFAULTS, strict=True)}
+
+
+_USED = ("input", "cached", "written", "written_long", "output", "reasoning")
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    return {
+        name: value
+        for name, value, default, kept in zip(NAMES, values, _DEFAULTS, _KEPT, strict=True)
+        if kept or value != default
+    }
+
+
+def _named(labels: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(labels.get(name, "") for name in LABELS) if labels else ("", "", "", "")
+
+
+def _others(labels: Labels) -> str:
+    others = {name: value for name, value in labels if name not in _SAME}
+    return dumped(others).decode().rstrip() if others else ""
+
+
+def _tokens(used: Usage) -> tuple[int, ...]:
+    return (
+        used.prompt_tokens,
+        used.cached_tokens,
+        used.written_tokens,
+        used.written_long_tokens,
+        used.completion_tokens,
+        used.reasoning_tokens,
+    )
+
+
+def _money(money: Costed | None) -> tuple[int | str | None, ...]:
+    if money is None:
+        return (None, None, None, None, None, None, None, "")
+    return (
+        money.cost,
+        money.embedding,
+        money.without_caches,
+        money.by_response,
+        money.by_provider,
+        money.by_local,
+        money.charged,
+        money.version,
+    )
