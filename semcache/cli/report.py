@@ -1,6 +1,6 @@
-"""`semcache report quality`: how often hits are wrong, by tenant and domain, and how well that is known.
+"""`semcache report`: its commands, and one of them, `quality`: how often hits are wrong, and how well that is known.
 
-Reads the evidence where a proxy left it; talks to the store, not to the proxy.
+Reads what a proxy left; talks to the store, not to the proxy. The other reports stand in files of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from semcache.cli.cost import cost
 from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.quality import Findings, Quality, read_quality
 from semcache.cli.screen import wide_console
@@ -27,14 +28,15 @@ from semcache.store.embedded import embedded_url
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
 
-app = typer.Typer(help="What the cache does: quality of its hits.", no_args_is_help=True)
+app = typer.Typer(help="What the cache does: costs and savings, quality of its hits.", no_args_is_help=True)
+app.command("cost")(cost)
 _DAY = 86_400.0
 _DEADLINE = 10.0
 
 
 @app.callback()
 def report() -> None:
-    """Give reports their own name, of which there is one so far."""
+    """Say what the cache does."""
 
 
 @app.command("quality")

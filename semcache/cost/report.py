@@ -215,13 +215,21 @@ def dollars(micro: int) -> str:
     return f"-{digits}" if micro < 0 else digits
 
 
-def money_text(micro: int | None, unknown: str = "no price") -> str:
-    """Write micro-USD for people: cents at least, further digits only where there are any; exact.
+def money_text(micro: int | None, unknown: str = "no price", digits: int = 2) -> str:
+    """Write micro-USD for people: exact, with at least so many digits after the point.
 
     `$1,234.50`, `-$0.000012`; `unknown` for None.
     """
     if micro is None:
         return unknown
     whole, rest = divmod(abs(micro), MILLION)
-    digits = f"{rest:06}".rstrip("0").ljust(2, "0")
-    return f"{'-' if micro < 0 else ''}${whole:,}.{digits}"
+    return f"{'-' if micro < 0 else ''}${whole:,}.{_rest(rest).ljust(digits, '0')}"
+
+
+def digits_of(amounts: Iterable[int | None]) -> int:
+    """Give how many digits after the point (2 to 6) write all of these exactly."""
+    return max((len(_rest(abs(micro) % MILLION)) for micro in amounts if micro is not None), default=2)
+
+
+def _rest(micro: int) -> str:
+    return f"{micro:06}".rstrip("0").ljust(2, "0")

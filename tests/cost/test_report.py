@@ -14,6 +14,7 @@ from semcache.cost.report import (
     Group,
     by_day,
     day_text,
+    digits_of,
     dollars,
     grouped,
     money_text,
@@ -157,6 +158,16 @@ def test_money_is_written_exactly(micro: int) -> None:
 )
 def test_money_for_people(micro: int | None, text: str) -> None:
     assert money_text(micro) == text
+
+
+def test_amounts_of_a_column_are_written_alike() -> None:
+    assert [digits_of(()), digits_of((None, 0)), digits_of((1_500_000, -5_000)), digits_of((1,))] == [
+        2,
+        2,
+        3,
+        6,
+    ]
+    assert money_text(1_500_000, digits=3) == "$1.500"
 
 
 def test_days_outside_the_calendar_are_numbers() -> None:
