@@ -146,10 +146,11 @@ def load(rows: Any) -> dict[Place, Level]:
             case [str(kind), str(subject), bool(raised), turning, since, heard, value, limit, str(era)] if (
                 kind in _KINDS
             ):
-                numbers = [number_or_none(one) for one in (turning, since, heard, value, limit)]
-                if None not in numbers[1:]:
-                    begun, *rest = numbers
-                    levels[_KINDS[kind], subject] = Level(raised, begun, *(one or 0.0 for one in rest), era)
+                begun = number_or_none(turning)
+                since, heard, value, limit = (
+                    number_or_none(one) or 0.0 for one in (since, heard, value, limit)
+                )
+                levels[_KINDS[kind], subject] = Level(raised, begun, since, heard, value, limit, era)
             case _:
                 continue
     return levels

@@ -44,7 +44,7 @@ LIMITS: Mapping[AlarmKind, Limit] = {
     AlarmKind.INPUT_GROWING: Limit(0.50, 0.30, 0, 0),
     AlarmKind.REPETITION: Limit(0.05, 0.02, 300, 900),
     AlarmKind.RETRIES: Limit(0.10, 0.05, 300, 900),
-    AlarmKind.PRICE_UNKNOWN: Limit(1, 1, 0, 0),
+    AlarmKind.PRICE_UNKNOWN: Limit(1, 1, 0, HOUR),
     AlarmKind.BOUND_BROKEN: Limit(1, 1, 0, 0),
 }
 """The defaults. Shares of 1, but for growth (0.5: half as much again), models without a price (requests) and the bound (1 while it is broken)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 REPETITIVE = 0.3
 """From this share on an answer counts as one that repeats itself."""
@@ -45,9 +46,7 @@ def repetition(text: str) -> float:
     return float(surplus / len(names))
 
 
-def _spans(
-    codes: np.ndarray[tuple[int], np.dtype[np.uint32]], span: int
-) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _spans(codes: NDArray[np.uint32], span: int) -> NDArray[np.uint64]:
     """Name the span at each place by a rolling polynomial hash, modulo 2^64: equal spans have equal names."""
     odd = np.uint64(0x9E3779B97F4A7C15)
     powers = np.cumprod(np.full(len(codes), odd, dtype=np.uint64))
@@ -55,7 +54,8 @@ def _spans(
         (np.zeros(1, np.uint64), np.cumsum((codes.astype(np.uint64) + np.uint64(1)) * powers))
     )
     falling = powers[::-1][: len(codes) - span + 1]
-    return (sums[span:] - sums[:-span]) * falling
+    names: NDArray[np.uint64] = (sums[span:] - sums[:-span]) * falling
+    return names
 
 
 class Retries:
