@@ -1,18 +1,47 @@
 """A log asked again of the real pipeline, request after request in time order.
 
-    semantic = await replay_log(settings, order, logs, prices, told)
+    semantic = await replay_log(settings, order, rows, price, told)
 
-Knows no prices and no money (see `worth`).
+Encoders, index, gate, verifier, policies, namespaces, domains and the store are the product's own; the clock is the log's, so that answers
+live and die as they would have. What may be served by meaning is what a new installation may: by the shipped calibration alone,
+with no evidence of its own. A miss stores what the model answered then; where the log does not say, a placeholder.
+
+A log that the time does not suffice for is replayed in part (`sample`), and the result says which and how sure. Knows no prices (see `worth`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 
-from semcache.advise.findings import Semantic
+from semcache.advise.ahead import Ahead, Coming, side_by_side
+from semcache.advise.asked import (
+    NO_ANSWER,
+    LoggedGenerator,
+    asked_of,
+    exactly,
+    place_of,
+    text_number,
+    usage_of,
+)
+from semcache.advise.counted import Answers, Saved, Tallies, Tally, judged
+from semcache.advise.findings import DomainReplay, Semantic
 from semcache.advise.rows import LogRow, Watcher
-from semcache.core import TenantId
+from semcache.advise.sample import Part, Sample, Survey, Units, choose, units_for
+from semcache.advise.wrong import Method, WrongHits, expected_wrong
+from semcache.asking.calls import text_of
+from semcache.asking.pace import Pace
+from semcache.auditing.hits import would_be
+from semcache.auditing_parts import similar_by
+from semcache.core import Bypass, Draft, Hit, Miss, TenantId
+from semcache.decide.personal import is_personal
+from semcache.decide.volatile import is_volatile
+from semcache.errors import EncoderError, RequestError, SemcacheError
+from semcache.evaluate.evidence import OwnEvidence
+from semcache.evaluate.rig import Rig, Timed, opened
+from semcache.pipeline import Pipeline
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.records import Usage
 from semcache.settings import Settings
@@ -22,6 +51,16 @@ Rows = Callable[[], Iterator[LogRow]]
 
 Price = Callable[[LogRow, Usage], int | None]
 """Gives what a request cost, in micro-USD: as the log says, or by a price table; None: not known."""
+
+_DECIDING = 0.0035
+"""Seconds that a request takes which is no exact repeat, beside its vector; a first guess, for what to leave out."""
+_REPEATING = 0.0008
+_PATIENCE = 1.25
+"""Times the promised minutes after which a replay ends, wherever it is."""
+_FAULTS = 25
+"""Faults of the cache (a machine too busy) that a replay survives."""
+_TOLD = 64
+_NO_PACE = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +73,320 @@ class ReplayOrder:
     seed: int = 0
 
 
+class LogClock:
+    """The log's time: it stands still between requests, and never goes back."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def set(self, at: float | None) -> None:
+        """Let it be so late."""
+        if at is not None and at > self._now:
+            self._now = at
+
+    def now(self) -> float:
+        """Give the time of the present request, in Unix seconds."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """Give real seconds, for durations."""
+        return time.monotonic()
+
+
 async def replay_log(
     settings: Settings, order: ReplayOrder, rows: Rows, price: Price, told: Watcher
 ) -> Semantic:
     """Ask the log again.
 
+    Args:
+        settings: where the models are.
+        order: by which policy, and for how long.
+        rows: gives all rows in time order; asked for twice.
+        price: what a request cost.
+        told: hears of the stages `looking` and `replaying`.
+
     Raises:
-        SemcacheError: the models are not there, or a part of the cache failed.
+        SemcacheError: the models are not there, or the cache failed again and again.
     """
-    raise NotImplementedError
+    clock = LogClock()
+    async with opened(settings, order.snapshot, order.tenant, clock) as rig:
+        return await replay(rig, clock, order, rows, price, told)
+
+
+async def replay(
+    rig: Rig, clock: LogClock, order: ReplayOrder, rows: Rows, price: Price, told: Watcher
+) -> Semantic:
+    """Ask the log again on a rig that is open, and whose store and pipelines go by this clock.
+
+    Raises:
+        SemcacheError: the cache failed again and again.
+    """
+    began = time.monotonic()
+    told.stage("looking", 0)
+    survey, span = _surveyed(order, rows, told)
+    per_text = await _seconds_per_text(rig, survey)
+    left = max(1.0, order.minutes * 60.0 - (time.monotonic() - began))
+    policies = order.snapshot.tenant(order.tenant)
+    life = max((policy.ttl for policy in policies.domains.values()), default=None)
+    sample = choose(survey, _affordable(survey, per_text, left), life, span)
+    run = _Run(rig, clock, order, price, survey, sample, began + order.minutes * 60.0 * _PATIENCE)
+    told.stage("replaying", survey.rows)
+    with side_by_side():
+        await run.all(rows(), told)
+    return await run.semantic(per_text, began)
+
+
+def _surveyed(order: ReplayOrder, rows: Rows, told: Watcher) -> tuple[Survey, float | None]:
+    """Look at all rows once; gives the survey, and the seconds from the first row to the last."""
+    survey = Survey(order.seed)
+    first = last = None
+    for number, row in enumerate(rows(), 1):
+        asked = asked_of(row, order.tenant)
+        place = None if asked is None else place_of(asked, order.snapshot)
+        prompt = None if asked is None else asked.request.prompt
+        survey.see(place, text_number(prompt or ""), prompt)
+        if row.at is not None:
+            first = row.at if first is None else min(first, row.at)
+            last = row.at if last is None else max(last, row.at)
+        if number % _TOLD == 0:
+            told.advance(_TOLD)
+    return survey, None if first is None or last is None or last <= first else last - first
+
+
+async def _seconds_per_text(rig: Rig, survey: Survey) -> float:
+    """Embed some of the log's questions, and give the processor's seconds that one took."""
+    began, count = time.process_time(), 0
+    for text in survey.texts[:48]:
+        try:
+            count += await rig.embed(text) is not None
+        except EncoderError:
+            continue
+    return (time.process_time() - began) / count if count else 0.0
+
+
+def _affordable(survey: Survey, per_text: float, left: float) -> int:
+    """Give how many rows the seconds left suffice for: the encoder beside, the decisions before all."""
+    fresh = survey.distinct / max(1, survey.rows)
+    one = fresh * max(per_text, _DECIDING) + (1.0 - fresh) * _REPEATING
+    return int(left / max(one, 1e-9))
+
+
+class _Run:
+    """One replay on its way."""
+
+    def __init__(
+        self,
+        rig: Rig,
+        clock: LogClock,
+        order: ReplayOrder,
+        price: Price,
+        survey: Survey,
+        sample: Sample,
+        deadline: float,
+    ) -> None:
+        self._generator = LoggedGenerator()
+        # Nothing is ever labelled, so what a day's queries are does not matter.
+        by_prior = OwnEvidence(rig.parts.prior, order.seed, 1000, labelling=False)
+        self._rig = rig.under(by_prior).answered_by(self._generator)
+        self._pipeline: Pipeline = self._rig.pipeline("")
+        self._clock, self._order, self._price = clock, order, price
+        self._survey, self._sample = survey, sample
+        self._deadline = deadline
+        self._tallies = Tallies(order.seed)
+        self._units: Units = units_for(sample, survey.rows)
+        self._ahead = Ahead(rig.parts.encoder, rig.parts.spawn)
+        self._per_text = 0.0
+        self._decide_seconds = 0.0
+        self._asked = 0
+        self._counted = 0
+        self._answers = 0
+        self._refused = 0
+        self._faults = 0
+        self._is_cut = False
+
+    async def all(self, rows: Iterator[LogRow], told: Watcher) -> None:
+        """Ask all rows of the sample."""
+        async with aclosing(self._ahead.rows(self._coming(rows, told))) as coming:
+            async for item in coming:
+                if time.monotonic() > self._deadline:
+                    self._is_cut = True
+                    return
+                await self._ask(item)
+
+    def _coming(self, rows: Iterator[LogRow], told: Watcher) -> Iterator[Coming]:
+        for number, row in enumerate(rows):
+            if number % _TOLD == _TOLD - 1:
+                told.advance(_TOLD)
+            asked = asked_of(row, self._order.tenant)
+            place = None if asked is None else place_of(asked, self._order.snapshot)
+            part = self._sample.part(number, place)
+            if part is not Part.SKIP:
+                lonely = place is not None and place in self._sample.lonely
+                yield Coming(number, row, exactly(asked) if asked and lonely else asked, part, place, lonely)
+
+    async def _ask(self, item: Coming) -> None:
+        self._clock.set(item.row.at)
+        if item.asked is None:
+            self._refused += item.part is Part.COUNT
+            return
+        self._generator.say(item.row)
+        try:
+            timed = await self._rig.ask(self._pipeline, item.asked)
+        except RequestError:
+            # A model that the policy does not allow, or the like: the proxy refuses such a request.
+            self._refused += item.part is Part.COUNT
+            return
+        except SemcacheError:
+            self._faults += 1
+            if self._faults > _FAULTS:
+                raise
+            return
+        self._asked += 1
+        self._decide_seconds += timed.seconds
+        if item.part is Part.COUNT:
+            self._count(item, timed)
+
+    def _count(self, item: Coming, timed: Timed) -> None:
+        row, decision = item.row, timed.decision
+        tally = self._tallies.of(timed.trace.policy)
+        tally.requests += 1
+        self._counted += 1
+        self._answers += row.response is not None
+        if row.seconds is not None:
+            tally.asked_seconds += row.seconds
+            tally.timed += 1
+        prompt = item.asked.request.prompt if item.asked is not None else None
+        if prompt is not None:
+            tally.volatile += is_volatile(prompt)
+            tally.personal += is_personal(prompt, row.response or "")
+        hit = isinstance(decision, Hit) and not decision.shadow
+        self._units.add(item.number, item.place, hit=hit)
+        match decision:
+            case Hit() if hit:
+                self._hit(tally, item, decision, timed.seconds)
+            case Draft():
+                tally.drafts += 1
+            case Miss(reason=reason) | Bypass(reason=reason):
+                tally.reasons["empty-namespace" if item.is_lonely and reason == "exact-only" else reason] += 1
+        held = would_be(decision)
+        tally.would_be += held is not None and not hit
+
+    def _hit(self, tally: Tally, item: Coming, hit: Hit, seconds: float) -> None:
+        row = item.row
+        if hit.exact:
+            tally.exact += 1
+        else:
+            tally.semantic += 1
+            if hit.score is not None:
+                tally.scores.append(hit.score)
+        self._spare(tally.spared_exact if hit.exact else tally.spared_meaning, row, seconds)
+        stored = text_of(hit.entry.completion)
+        if row.response and not row.from_cache and stored and stored != NO_ANSWER:
+            drawn = tally.by_repeat if hit.exact else tally.by_meaning
+            question = item.asked.request.prompt if item.asked is not None else ""
+            drawn.offer(Answers(question or "", stored, row.response))
+
+    def _spare(self, saved: Saved, row: LogRow, seconds: float) -> None:
+        used = usage_of(row)
+        cost = self._price(row, used)
+        saved.input += used.prompt_tokens
+        saved.output += used.completion_tokens
+        saved.unpriced += cost is None
+        saved.cost += cost or 0
+        if row.seconds is not None:
+            saved.seconds += max(0.0, row.seconds - seconds)
+
+    async def semantic(self, per_text: float, began: float) -> Semantic:
+        """Compare the answers that were drawn, and give what was found."""
+        found = [await self._domain(name, tally) for name, tally in sorted(self._tallies.domains.items())]
+        domains = tuple(domain for domain, _ in found)
+        wrong = _summed([each for _, each in found])
+        sampled = self._sample.kind != "all" or self._is_cut
+        share = self._counted / max(1, self._survey.rows)
+        return Semantic(
+            requests=self._counted,
+            sampled=sampled,
+            domains=domains,
+            exact=sum(domain.exact for domain in domains),
+            semantic=sum(domain.semantic for domain in domains),
+            drafts=sum(domain.drafts for domain in domains),
+            wrong=wrong[0],
+            wrong_interval=wrong[1],
+            saved_cost=sum(domain.saved_cost for domain in domains),
+            saved_seconds=sum(domain.saved_seconds for domain in domains),
+            unpriced=sum(domain.unpriced for domain in domains),
+            notes=self._notes(),
+            of=self._survey.rows,
+            sample=self._sample.told(),
+            hit_interval=self._units.interval(share) if sampled else None,
+            would_be=sum(domain.would_be for domain in domains),
+            answers=self._answers,
+            embedded=self._ahead.made,
+            embed_seconds=per_text,
+            decide_seconds=self._decide_seconds / self._asked if self._asked else 0.0,
+            seconds=time.monotonic() - began,
+            wrong_method=wrong[2],
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        if self._is_cut:
+            notes.append(
+                f"The time was up before the sample was through: {self._counted:,} requests were counted."
+            )
+        if self._refused:
+            notes.append(f"{self._refused:,} requests are none that the proxy would take, and were left out.")
+        if self._faults:
+            notes.append(
+                f"In {self._faults} requests a part of the cache failed (a busy machine); they were left out."
+            )
+        if not self._clock.now() and self._counted:
+            notes.append("No request has a time: no answer ever grew old.")
+        return tuple(notes)
+
+    async def _domain(self, name: str, tally: Tally) -> tuple[DomainReplay, WrongHits]:
+        similar = similar_by(self._rig.parts.encoder, Pace(_NO_PACE, _NO_PACE), self._clock)
+        compared = await judged(tally.by_meaning.kept, similar)
+        repeated = await judged(tally.by_repeat.kept, None)
+        wrong = expected_wrong(tally.semantic, tally.scores, compared, self._rig.parts.prior)
+        known = wrong.method is not Method.UNKNOWN and tally.semantic > 0
+        exact, meant = tally.spared_exact, tally.spared_meaning
+        return DomainReplay(
+            domain=name,
+            requests=tally.requests,
+            exact=tally.exact,
+            semantic=tally.semantic,
+            drafts=tally.drafts,
+            wrong=(wrong.likely or 0.0) * tally.semantic if known else None,
+            wrong_interval=(wrong.low * tally.semantic, wrong.high * tally.semantic) if known else None,
+            saved_cost=exact.cost + meant.cost,
+            saved_seconds=exact.seconds + meant.seconds,
+            wrong_method=wrong.method.value,
+            would_be=tally.would_be,
+            held_back=tally.policy.risk.until_proven.value,
+            reasons=tuple(tally.reasons.most_common()),
+            compared=(compared.right, compared.wrong, compared.undecided),
+            repeated=(repeated.right, repeated.wrong, repeated.undecided),
+            saved_by_exact=exact.cost,
+            saved_input=exact.input + meant.input,
+            saved_output=exact.output + meant.output,
+            unpriced=exact.unpriced + meant.unpriced,
+            asked_seconds=tally.asked_seconds,
+            timed=tally.timed,
+            personal=tally.personal,
+            volatile=tally.volatile,
+            budget=tally.policy.risk.budget,
+            ttl=tally.policy.ttl,
+        ), wrong
+
+
+def _summed(found: list[WrongHits]) -> tuple[float | None, tuple[float, float] | None, str]:
+    """Add up domains: ends by ends, which is too wide rather than too narrow; None where any says nothing."""
+    told = [each for each in found if each.hits]
+    if not told or any(each.method is Method.UNKNOWN for each in told):
+        return None, None, Method.UNKNOWN.value
+    methods = {each.method for each in told}
+    method = methods.pop().value if len(methods) == 1 else "mixed"
+    likely = sum((each.likely or 0.0) * each.hits for each in told)
+    low, high = sum(each.low * each.hits for each in told), sum(each.at_most for each in told)
+    return likely, (low, high), method

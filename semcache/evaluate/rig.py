@@ -251,7 +251,8 @@ async def opened(
 
     Args:
         settings: where the models are.
-        snapshot, tenant: by whose policy.
+        snapshot: by whose policy,
+        tenant: and whose part of it.
         clock: by which answers live and die; None: the machine's.
 
     Raises:
