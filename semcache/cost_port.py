@@ -277,7 +277,7 @@ class AlarmShelf(Protocol):
         ...
 
     async def save(self, known: Mapping[str, str]) -> None:
-        """Keep it."""
+        """Keep it; what is known of other tenants stays."""
         ...
 
     async def put(self, alarms: Sequence[CostAlarm]) -> None:
@@ -286,4 +286,8 @@ class AlarmShelf(Protocol):
 
     async def alarms(self, tenant: TenantId) -> tuple[CostAlarm, ...]:
         """Give a tenant's alarms, raised ones first, then the newest."""
+        ...
+
+    async def raised(self) -> tuple[CostAlarm, ...]:
+        """Give the alarms of all tenants that are raised, newest first."""
         ...

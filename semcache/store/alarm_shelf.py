@@ -6,7 +6,7 @@
     {!}:alarm-tenants   set of tenants that have alarms raised
     {!}:alarm-lead      who looks at present
 
-Bounded by number and by time: 200 changes and 100 raised alarms a tenant, for 90 days. Knows no conditions.
+Bounded by number and by time: 200 changes and 100 raised alarms a tenant, for 400 days. Knows no conditions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RAISED = 100
 MOST_TENANTS = 2000
 LONGEST = 1 << 18
 """Bytes of what is known of one tenant."""
-_LIFE_MS = 90 * 86_400_000
+_LIFE_MS = 400 * 86_400_000
 _BETWEEN = "\x1f"
 _KINDS = {kind.value: kind for kind in AlarmKind}
 
