@@ -1,0 +1,1 @@
+"""Who wrote a log: one module a kind, each tells its rows by their fields and reads them."""
