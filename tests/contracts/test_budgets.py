@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from semcache.core import TenantId
-from semcache.cost_port import BudgetState, Budgets, Claim, Refused
+from semcache.cost_port import Budgets, BudgetState, Claim, Refused
 from semcache.cost_rules import BudgetRule
 from semcache.store.budgets import RedisBudgets
 from semcache.store.embedded import ValkeyChild

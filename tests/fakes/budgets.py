@@ -49,7 +49,7 @@ class FakeBudgets:
         return tenant, rule.name, rule.window, top if begins < top <= now + AHEAD else begins
 
     def _opened(self, place: Place, now: float) -> Window:
-        *budget, begins = place
+        begins = place[3]
         key = (place[0], place[1], place[2])
         top = self.newest.get(key)
         if top is None or top < begins or top > now + AHEAD:
