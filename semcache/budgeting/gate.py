@@ -115,6 +115,7 @@ class Gate:
             self.told.failed(error.kind)
             if binding:
                 self._give_back(call.tenant, hold, error)
+                self.told.refused(call.tenant, binding[0].name, "store")
                 raise unavailable(binding[0]) from error
         self.holds.put(hold, rules, money)
         return hold
@@ -145,6 +146,7 @@ class Gate:
             )
             if closed is not None:
                 self._give_back(tenant, hold, error)
+                self.told.refused(tenant, closed.name, "store")
                 raise unavailable(closed) from error
             step.trace.faults.append(f"budgets:{error.kind}")
         self.holds.put(hold, rules, charge)

@@ -9,7 +9,7 @@ class Told(Protocol):
     """Metrics of budgets. Names of budgets come from policies, never from clients."""
 
     def refused(self, tenant: str, budget: str, limit: str) -> None:
-        """Count a request that a budget refused: `money`, `requests` or `price`."""
+        """Count a request that a budget refused: `money`, `requests`, `price` (unknown) or `store` (nobody could tell)."""
         ...
 
     def failed(self, kind: str) -> None:

@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from semcache.core import Outcome, RequestRecord
+from semcache.cost.budget_metrics import BudgetMetrics
 from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
 from semcache.cost.ledger_metrics import LedgerMetrics
@@ -102,6 +103,7 @@ class Metrics:
         self.evidence = EvidenceMetrics(registry)
         """Told of audits and labels."""
         self.drafts = DraftMetrics(registry)
+        self.budgets = BudgetMetrics(registry)
         self.review = ReviewMetrics(registry)
         self.costs = LedgerMetrics(registry)
         self._gauges = _GaugeCollector(gauges)
