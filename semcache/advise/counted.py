@@ -79,6 +79,7 @@ class Tally:
     would_be: int = 0
     personal: int = 0
     volatile: int = 0
+    looked: int = 0
     asked_seconds: float = 0.0
     timed: int = 0
     reasons: Counter[str] = field(default_factory=Counter)

@@ -200,7 +200,8 @@ class DomainReplay:
     None where nothing can be said; `wrong_method` says what they rest on (`advise.wrong.Method`). `would_be` hits were kept back
     by the evidence alone, `held_back` the policy's word for it. `reasons` say why there were misses and bypasses. `compared` counts
     hits by meaning whose two answers the log holds: right, wrong, undecided. `repeated` the same of exact hits: whose answers
-    disagree, the answers of this domain change with time. Savings are those of exact and semantic hits together.
+    disagree, the answers of this domain change with time. Of `looked` requests `personal` tell something of a person and `volatile`
+    ask about the present. Savings are those of exact and semantic hits together.
     """
 
     domain: str
@@ -226,6 +227,7 @@ class DomainReplay:
     timed: int = 0
     personal: int = 0
     volatile: int = 0
+    looked: int = 0
     budget: float = 0.0
     ttl: float = 0.0
 

@@ -52,14 +52,18 @@ Rows = Callable[[], Iterator[LogRow]]
 Price = Callable[[LogRow, Usage], int | None]
 """Gives what a request cost, in micro-USD: as the log says, or by a price table; None: not known."""
 
-_DECIDING = 0.0035
-"""Seconds that a request takes which is no exact repeat, beside its vector; a first guess, for what to leave out."""
-_REPEATING = 0.0008
+_DECIDING, _REPEATING = 1.8, 0.3
+"""What a request takes that is no exact repeat, and one that is, in times of a question's vector: measured where both share two
+cores with other work. A guess that tells how much of a log the time is enough for."""
+_LEAST = 0.002
+"""Seconds that a vector takes at least, for that guess."""
 _PATIENCE = 1.25
 """Times the promised minutes after which a replay ends, wherever it is."""
 _FAULTS = 25
 """Faults of the cache (a machine too busy) that a replay survives."""
 _TOLD = 64
+_LOOKED_AT = 3
+"""Of so many requests one is looked at for what is personal or passes with time: it costs more than it tells."""
 _NO_PACE = 1e9
 
 
@@ -167,8 +171,8 @@ async def _seconds_per_text(rig: Rig, survey: Survey) -> float:
 def _affordable(survey: Survey, per_text: float, left: float) -> int:
     """Give how many rows the seconds left suffice for: the encoder beside, the decisions before all."""
     fresh = survey.distinct / max(1, survey.rows)
-    one = fresh * max(per_text, _DECIDING) + (1.0 - fresh) * _REPEATING
-    return int(left / max(one, 1e-9))
+    one = (fresh * _DECIDING + (1.0 - fresh) * _REPEATING) * max(per_text, _LEAST)
+    return int(left / one)
 
 
 class _Run:
@@ -256,7 +260,8 @@ class _Run:
             tally.asked_seconds += row.seconds
             tally.timed += 1
         prompt = item.asked.request.prompt if item.asked is not None else None
-        if prompt is not None:
+        if prompt is not None and tally.requests % _LOOKED_AT == 1:
+            tally.looked += 1
             tally.volatile += is_volatile(prompt)
             tally.personal += is_personal(prompt, row.response or "")
         hit = isinstance(decision, Hit) and not decision.shadow
@@ -375,6 +380,7 @@ class _Run:
             timed=tally.timed,
             personal=tally.personal,
             volatile=tally.volatile,
+            looked=tally.looked,
             budget=tally.policy.risk.budget,
             ttl=tally.policy.ttl,
         ), wrong
