@@ -7,7 +7,7 @@ Everything belongs to a tenant and is shared by all replicas. Money is micro-USD
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -79,15 +79,21 @@ class CostSums:
 
     def add(self, other: CostSums) -> None:
         """Add another's sums to these."""
-        for field in fields(CostSums):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        for name in CostSums.__slots__:
+            value = getattr(other, name)
+            if value:
+                setattr(self, name, getattr(self, name) + value)
 
 
 class CostBook(Protocol):
     """Sums by day. Every method may raise StoreError: unreachable, late, read-only or full."""
 
     async def add(self, batch: str, sums: Mapping[CostKey, CostSums]) -> None:
-        """Add sums; a batch whose name came before (within an hour) counts once, so that it can be sent again."""
+        """Add sums; a batch is named `<writer>.<number>`, and a writer's numbers grow.
+
+        One whose number is not above the writer's last counts once, so it can be sent again (within a week, with the same sums).
+        Raises ValueError for other names, and for days outside 0 to 2932896.
+        """
         ...
 
     async def read(self, tenant: TenantId, first: int, last: int) -> Mapping[CostKey, CostSums]:

@@ -33,19 +33,27 @@ class LedgerMetrics:
         self._segments = counter("semcache_ledger_segments", "Files of the ledger.", "state")
         self._folded = counter("semcache_cost_folded", "Sums added up under ~other.", "why")
         self._batches = counter("semcache_cost_batches", "Sums sent to the store.", "result")
+        self._children: dict[str, tuple[tuple[str, Counter, Counter], ...]] = {}
 
     def counted(self, key: CostKey, sums: CostSums) -> None:
         """Count what one record came to."""
-        for word, name in _SPENT:
+        for name, gain, loss in self._of(key.tenant):
             value: int = getattr(sums, name)
-            if value > 0:
-                self._spent.labels(key.tenant, word).inc(value)
-        for word, name in _SAVED:
-            value = getattr(sums, name)
             if value:
-                (self._saved if value > 0 else self._lost).labels(key.tenant, word).inc(abs(value))
+                (gain if value > 0 else loss).inc(abs(value))
         if sums.unpriced:
             self._unpriced.labels(key.tenant).inc(sums.unpriced)
+
+    def _of(self, tenant: str) -> tuple[tuple[str, Counter, Counter], ...]:
+        """Give the counters of a tenant: the name of a sum, what counts it, and what counts it where it is negative."""
+        found = self._children.get(tenant)
+        if found is None:
+            spent = [(name, self._spent.labels(tenant, word)) for word, name in _SPENT]
+            saved = [
+                (name, self._saved.labels(tenant, by), self._lost.labels(tenant, by)) for by, name in _SAVED
+            ]
+            found = self._children[tenant] = (*((name, kind, kind) for name, kind in spent), *saved)
+        return found
 
     def failed_to_price(self) -> None:
         """Count a record that could not be put into money or sums."""

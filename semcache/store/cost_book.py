@@ -54,8 +54,8 @@ COUNTERS = (
 )
 """The order of counters in a value. New ones come last: values of older releases end before them."""
 OTHER = "~other"
-LAST_DAY = 200_000
-"""Days beyond are a broken clock's."""
+LAST_DAY = 2_932_896
+"""That of the year 9999."""
 _REMEMBERED = 7 * DAY
 """Seconds that the last number of a writer is kept: a batch may be sent again that much later."""
 _PART = 200

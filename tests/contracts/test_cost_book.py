@@ -151,6 +151,6 @@ async def test_batches_are_numbered(book: CostBook, name: str) -> None:
 
 
 async def test_days_beyond_all_calendars_are_the_callers_mistake(book: CostBook) -> None:
-    for day in (-1, 200_001):
+    for day in (-1, 2_932_897):
         with pytest.raises(ValueError, match="day"):
             await book.add("w.1", {replace(KEY, day=day): sums()})
