@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from semcache.alarming.settings import AlarmLevel, AlarmSettings
 from semcache.errors import PolicyError
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -161,6 +162,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     admin: AdminSettings = AdminSettings()
+    alarms: AlarmSettings = AlarmSettings()
     metrics_token: str | None = None
     log_requests: bool = True
 
@@ -275,7 +277,7 @@ def _mistake(place: tuple[int | str, ...], kind: str, message: str, inside: str)
     return f"{name}: {message.removeprefix('Value error, ')}"
 
 
-_PARTS: dict[str, Any] = {"upstreams": UpstreamSettings, "tokens": AdminToken}
+_PARTS: dict[str, Any] = {"upstreams": UpstreamSettings, "tokens": AdminToken, "levels": AlarmLevel}
 
 
 def _known(place: tuple[int | str, ...]) -> list[str]:
@@ -286,7 +288,7 @@ def _known(place: tuple[int | str, ...]) -> list[str]:
         # Inside a map of parts its keys stand in the place; inside a list their numbers, which change nothing.
         if isinstance(name, int):
             continue
-        model = _PARTS.get(str(name), UpstreamSettings if field is None else field.annotation)
+        model = _PARTS.get(str(name), model if field is None else field.annotation)
     return list(getattr(model, "model_fields", {}))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from semcache.alarming.counting import Counts, Trail, columns
 from semcache.alarming.hysteresis import Reading
+from semcache.alarming.naming import quiet
 from semcache.alarming.rules import AlarmRules, Limit
 from semcache.core import Outcome
 from semcache.cost_port import AlarmKind, BudgetState, CostKey, CostSums
@@ -89,7 +90,7 @@ def of_growth(sums: Mapping[CostKey, CostSums], today: int, rules: AlarmRules) -
     for key, one in sums.items():
         age = today - key.day
         if key.outcome in _GROWS and 0 <= age < RECENT_DAYS + EARLIER_DAYS:
-            row = (recent if age < RECENT_DAYS else before)[key.task or UNLABELLED]
+            row = (recent if age < RECENT_DAYS else before)[quiet(key.task) or UNLABELLED]
             row[0] += one.requests
             row[1] += one.input + one.saved_input
     busiest = sorted(recent, key=lambda task: (-recent[task][0], task))[:SUBJECTS]
@@ -123,7 +124,7 @@ def _steps(
     part = used / most if most > 0 else 1.0
     for at in steps:
         value = max(part, 1.0) if full and at >= 1 else part
-        subject = f"{state.rule.name}{what} {at:.0%}"
+        subject = quiet(f"{state.rule.name}{what} {at:.0%}")
         yield Reading(AlarmKind.BUDGET, subject, value, Limit(at, at), era=f"{state.begins:.0f}/{most}")
 
 
@@ -137,4 +138,4 @@ def of_bounds(broken: Mapping[str, bool], rules: AlarmRules) -> Iterator[Reading
     """Read which domains have broken their bound on wrong hits."""
     if limit := rules.limits.get(AlarmKind.BOUND_BROKEN):
         for domain, is_broken in broken.items():
-            yield Reading(AlarmKind.BOUND_BROKEN, domain, float(is_broken), limit)
+            yield Reading(AlarmKind.BOUND_BROKEN, quiet(domain), float(is_broken), limit)

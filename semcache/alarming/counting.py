@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from semcache.alarming.naming import quiet
 from semcache.alarming.rules import DAY, HOUR, AlarmRules
 from semcache.alarming.series import LARGEST, Series
 from semcache.core import Outcome
@@ -21,6 +22,7 @@ MODELS = 32
 """Models of a tenant that are told apart: those with the most requests of the day."""
 _MINUTE = 60.0
 _SLOTS = 12
+_ROUND = 600.0
 _GAP = HOUR
 """A first look at a day counts in full only so soon after the look before; else nobody knows when it happened."""
 
@@ -79,7 +81,7 @@ def gather(sums: Mapping[CostKey, CostSums]) -> Looked:
     groups: dict[tuple[int, str], Counts] = defaultdict(Counts)
     weights: Counter[str] = Counter()
     for key, one in sums.items():
-        name = f"{key.backend}/{key.model}" if key.backend else key.model
+        name = quiet(f"{key.backend}/{key.model}" if key.backend else key.model)
         groups[key.day, ALL].add(key.outcome, one)
         if name and key.outcome not in _HITS:
             groups[key.day, name].add(key.outcome, one)
@@ -159,7 +161,8 @@ class Trail:
     def dump(self) -> dict[str, Any]:
         """Give all of it as plain JSON values."""
         return {
-            "at": self.at,
+            # Not to the second: what is known of those who are idle stays the same text, and is not written again.
+            "at": self.at // _ROUND * _ROUND,
             "looked": {
                 str(day): {name: list(row) for name, row in groups.items()}
                 for day, groups in self.looked.items()

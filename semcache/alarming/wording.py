@@ -1,17 +1,11 @@
-"""Alarms in words, for log lines, chat rooms and screens. Pure.
-
-Subjects may have come from clients (names of models and tasks): they are cut short and stripped of everything that a
-chat tool or a terminal would act on.
-"""
+"""Alarms in words, for log lines, chat rooms and screens. Pure."""
 
 from __future__ import annotations
 
-import re
-
 from semcache.alarming.hysteresis import Change
+from semcache.alarming.naming import quiet
 from semcache.cost_port import AlarmKind, CostAlarm
 
-_LONGEST = 96
 _BAD = {
     AlarmKind.HIT_RATIO_LOW: "only {value:.1%} of the requests that the cache could have answered were hits (limit {limit:.1%})",
     AlarmKind.CACHED_RATIO_LOW: (
@@ -31,7 +25,6 @@ _BAD = {
     ),
     AlarmKind.BOUND_BROKEN: "domain {subject} has broken its bound on wrong hits and serves less by meaning, or nothing",
 }
-_LOUD = re.compile(r"[^\w .:/+,()%~-]|[\x00-\x1f\x7f]")
 
 
 def alarm_of(tenant: str, change: Change, at: float) -> CostAlarm:
@@ -48,11 +41,6 @@ def alarm_of(tenant: str, change: Change, at: float) -> CostAlarm:
         limit=level.limit,
         text=_text(tenant, change),
     )
-
-
-def quiet(name: str) -> str:
-    """Give a name without anything that a chat tool, terminal or metric could take for more than a name."""
-    return _LOUD.sub("_", name[:_LONGEST])
 
 
 def _text(tenant: str, change: Change) -> str:
