@@ -50,21 +50,29 @@ def decoded(
     """
     if coding in (None, "identity"):
         return reply.body()
-    decoder = _Gzip() if coding == "gzip" else _Deflate()
-    return _inflated(reply.body(), decoder, max_bytes, max_ratio)
+    return _inflated(reply.body(), decoder_of(coding), max_bytes, max_ratio)
 
 
-class _Decoder(Protocol):
+class Decoder(Protocol):
     """Incremental: `feed` yields pieces of bounded size, `is_complete` says whether the end was seen."""
 
     @property
-    def is_complete(self) -> bool: ...
+    def is_complete(self) -> bool:
+        """True once the end was seen."""
+        ...
 
-    def feed(self, data: bytes) -> Iterator[bytes]: ...
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Take bytes, give what they are without their coding; zlib.error for what is not so coded."""
+        ...
+
+
+def decoder_of(coding: str | None) -> Decoder:
+    """Give what undoes `gzip` or `deflate`; its `feed` raises zlib.error for what is neither."""
+    return _Gzip() if coding == "gzip" else _Deflate()
 
 
 async def _inflated(
-    body: AsyncIterator[bytes], decoder: _Decoder, max_bytes: int, max_ratio: int
+    body: AsyncIterator[bytes], decoder: Decoder, max_bytes: int, max_ratio: int
 ) -> AsyncIterator[bytes]:
     taken = given = 0
     try:

@@ -17,6 +17,7 @@ from semcache.review_rules import DraftRecord, DraftWay
 
 REPETITIVE = 0.5
 """From this share on an answer counts as repeating itself."""
+_CLIENT_GONE = 499
 _LATEST_DAY = 2_932_896
 """The last day of the year 9999."""
 
@@ -220,11 +221,12 @@ def _is_revised(draft: DraftRecord) -> bool:
 
 
 def _was_refused(record: RequestRecord) -> bool:
-    """True where no model worked: refused here, or by an upstream, which bills no errors."""
-    return record.status >= 400 and record.status != _CLIENT_GONE
+    """True where no model worked: refused here, or by an upstream, which bills no errors.
 
-
-_CLIENT_GONE = 499
+    A client that left while an upstream was at work is another thing, and so is an answer that broke off.
+    """
+    at_work = record.estimated or (record.status == _CLIENT_GONE and record.backend != "")
+    return record.status >= 400 and not at_work
 
 
 def _is_call(record: RequestRecord) -> bool:

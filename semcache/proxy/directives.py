@@ -45,6 +45,16 @@ def directives_of(headers: Mapping[bytes, bytes], cache_object: Any) -> Directiv
     return asked if cache_object is None else _with_litellm(asked, cache_object)
 
 
+def labels_of(headers: Mapping[bytes, bytes]) -> tuple[tuple[str, str], ...]:
+    """Collect only the labels of a request that the cache has nothing to do with.
+
+    Raises:
+        RequestError: 400, as for `directives_of`.
+    """
+    raw = headers.get(b"semcache-labels")
+    return () if raw is None else _labels(raw.decode("latin-1").strip())
+
+
 def _with_cache_control(asked: Directives, value: str) -> Directives:
     """RFC 9111 section 5.2.1; directives of others' are ignored as the RFC says."""
     for part in value.split(","):

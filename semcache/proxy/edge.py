@@ -11,12 +11,15 @@ from typing import Any
 
 import structlog
 
-from semcache.core import Outcome, RequestRecord, TenantId
+from semcache.core import Caller, Labels, Outcome, RequestRecord, TenantId
+from semcache.cost_rules import named
 from semcache.errors import RequestError, SemcacheError
 from semcache.journey import Backend
 from semcache.ports import Clock, RecordSink
+from semcache.proxy.account import Account
 from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone
+from semcache.proxy.directives import labels_of
 from semcache.proxy.errors import error_reply
 from semcache.proxy.headers import read_request_headers
 from semcache.proxy.passthrough import checked_path, forward, refuse_inner
@@ -27,6 +30,7 @@ _log = structlog.get_logger()
 CHAT_PATHS = frozenset({"/v1/chat/completions", "/chat/completions"})
 OWN_PATHS = frozenset({"/", "/livez", "/readyz", "/metrics", "/health/liveliness", "/health/readiness"})
 OWN_PREFIX = "/semcache/"
+_CLIENT_CLOSED = 499
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +79,37 @@ class Edge:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a path that is not ours."""
-        started = self.clock.monotonic()
-        request_id = self.new_request_id()
-        watched = _Watched(send)
-        tenant, reason, status = TenantId(""), "path", 0
+        """Forward a path that is not ours, and leave its record."""
+        passed = _Passed(
+            Account(scope["method"], scope["path"]), self.new_request_id(), self.clock.monotonic()
+        )
+        try:
+            await self._forward(passed, scope, receive, _Watched(send))
+        finally:
+            self.records.emit(passed.record(self.clock))
+
+    async def _forward(self, passed: _Passed, scope: Scope, receive: Receive, watched: _Watched) -> None:
         try:
             checked_path(scope)
             headers = read_request_headers(scope["headers"])
-            caller = self.admission.caller(scope, headers)
-            tenant = caller.tenant
-            backend = self.backend_of(tenant, headers.upstream)
+            caller = passed.caller = self.admission.caller(scope, headers)
+            passed.labels = named(labels_of(headers.ours), caller.labels)
+            backend = self.backend_of(caller.tenant, headers.upstream)
             refuse_inner(backend, scope["path"])
-            status = await forward(scope, receive, watched, headers, backend, caller, request_id)
-        except ClientGone:
-            status, reason = 499, "client-gone"
-        except SemcacheError as error:
-            status, reason = error.status, error.code or error.type
-            await self._fail(watched, error, request_id)
-        except Exception as error:  # noqa: BLE001 - the boundary: no framework error may reach a client
-            _log.exception("pass-through failed", request_id=request_id, error=type(error).__name__)
-            status, reason = 500, "internal_error"
-            await self._fail(watched, SemcacheError(), request_id)
-        duration = self.clock.monotonic() - started
-        self.records.emit(
-            RequestRecord(
-                request_id=request_id,
-                at=self.clock.now(),
-                tenant=tenant,
-                domain="",
-                route="other",
-                model="",
-                stream=False,
-                outcome=Outcome.BYPASS if reason == "path" else Outcome.ERROR,
-                reason=reason,
-                status=status,
-                duration=duration,
-                overhead=0.0,
+            passed.backend = backend
+            passed.status = await forward(
+                scope, receive, watched, headers, backend, caller, passed.request_id, passed.account
             )
-        )
+            passed.reason = "path"
+        except ClientGone:
+            passed.status, passed.reason = _CLIENT_CLOSED, "client-gone"
+        except SemcacheError as error:
+            passed.status, passed.reason = error.status, error.code or error.type
+            await self._fail(watched, error, passed.request_id)
+        except Exception as error:  # noqa: BLE001 - the boundary: no framework error may reach a client
+            _log.exception("pass-through failed", request_id=passed.request_id, error=type(error).__name__)
+            passed.status, passed.reason = 500, "internal_error"
+            await self._fail(watched, SemcacheError(), passed.request_id)
 
     async def _fail(self, send: _Watched, error: SemcacheError, request_id: str) -> None:
         """Tell of an error while one can; a reply that has begun is cut, so that nobody takes it for whole."""
@@ -122,6 +118,46 @@ class Edge:
         status, head, body = error_reply(error, request_id)
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+@dataclass(slots=True)
+class _Passed:
+    """A forwarded request on its way."""
+
+    account: Account
+    request_id: str
+    started: float
+    caller: Caller | None = None
+    labels: Labels = ()
+    backend: Backend | None = None
+    status: int = 0
+    reason: str = "cut"
+    """Why it ended as it did: `path` when all went well."""
+
+    def record(self, clock: Clock) -> RequestRecord:
+        """Give the one fact that it leaves behind."""
+        used = self.account.used(client_left=self.status == _CLIENT_CLOSED)
+        caller, backend = self.caller, self.backend
+        return RequestRecord(
+            request_id=self.request_id,
+            at=clock.now(),
+            tenant=caller.tenant if caller else "",
+            domain="",
+            route=self.account.route,
+            model=used.model,
+            stream=self.account.streams,
+            outcome=Outcome.BYPASS if self.reason == "path" else Outcome.ERROR,
+            reason=self.reason,
+            status=self.status,
+            duration=clock.monotonic() - self.started,
+            overhead=0.0,
+            usage=used.usage,
+            estimated=used.is_estimated,
+            key_name=caller.key_name if caller else "",
+            labels=self.labels,
+            backend=backend.generator.name if backend else "",
+            is_local=backend is not None and backend.prefixes is not None,
+        )
 
 
 class _Watched:

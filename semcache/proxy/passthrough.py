@@ -1,7 +1,7 @@
 """Every other path under a configured upstream: forwarded byte for byte, streaming both ways.
 
 No parsing, no buffering, no cache. Only the path's form, the headers and the credentials are
-touched. Knows nothing of chat.
+touched; an account gets copies of what passes. Knows nothing of chat.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from semcache.core import Caller
 from semcache.errors import RequestError
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
+from semcache.proxy.account import Account
 from semcache.proxy.body import ClientGone
 from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.headers import Pair, RequestHeaders, reply_headers
@@ -74,8 +75,9 @@ async def forward(
     backend: Backend,
     caller: Caller,
     request_id: str,
+    account: Account,
 ) -> int:
-    """Forward one request and stream the reply back; gives the status that was sent.
+    """Forward one request and stream the reply back; gives the status that was sent. `account` watches both.
 
     Raises:
         UpstreamError: before anything was sent. (After that the connection is simply cut, which
@@ -92,15 +94,16 @@ async def forward(
             *headers.forward,
             *length,
             *encoding,
-            (b"accept-encoding", accept),
+            (b"accept-encoding", account.accepted(accept)),
             *_credentials(backend, caller),
         ),
-        body=_upload(receive) if _has_body(scope, headers) else b"",
+        body=_upload(receive, account) if _has_body(scope, headers) else b"",
         query=scope.get("query_string", b""),
     )
     reply = await backend.generator.open(call)
     try:
-        return await _stream_back(reply, receive, send, request_id)
+        account.answered(reply.status, reply.headers)
+        return await _stream_back(reply, receive, send, request_id, account)
     finally:
         await reply.aclose()
 
@@ -110,18 +113,22 @@ def _has_body(scope: Scope, headers: RequestHeaders) -> bool:
     return chunked or headers.content_length not in (None, b"0")
 
 
-async def _upload(receive: Receive) -> AsyncIterator[bytes]:
+async def _upload(receive: Receive, account: Account) -> AsyncIterator[bytes]:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
         if body := message.get("body"):
             yield body
+            account.sending(body)
         if not message.get("more_body"):
+            account.sent()
             return
 
 
-async def _stream_back(reply: UpstreamReply, receive: Receive, send: Send, request_id: str) -> int:
+async def _stream_back(
+    reply: UpstreamReply, receive: Receive, send: Send, request_id: str, account: Account
+) -> int:
     head = reply_headers(reply.headers, counted=True)
     if not any(name == b"x-request-id" for name, _ in head):
         head.append((b"x-request-id", request_id.encode()))
@@ -129,6 +136,7 @@ async def _stream_back(reply: UpstreamReply, receive: Receive, send: Send, reque
     await send({"type": "http.response.start", "status": reply.status, "headers": head})
     async with until_disconnect(receive):
         async for chunk in reply.body():
+            account.passing(chunk)
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
     return reply.status
