@@ -101,10 +101,27 @@ class Webhook:
             await self._wakes.wait()
             self._wakes.clear()
             while self._waiting:
-                outcome = await self._tell(self._waiting.popleft())
-                self._told(outcome)
-                if outcome != "delivered":
-                    _log.warning("an alarm could not be told to the webhook", outcome=outcome)
+                alarm = self._waiting[0]
+                self._ended(alarm, await self._tell(alarm))
+
+    async def finish(self, seconds: float) -> None:
+        """Try what still waits once more, after `run` has ended, within so many seconds in all."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self._waiting:
+                    alarm = self._waiting[0]
+                    status = await self._attempt(body_of(alarm))
+                    self._ended(alarm, "delivered" if 200 <= status < 300 else "late")
+        except TimeoutError:
+            return
+
+    def _ended(self, alarm: CostAlarm, outcome: str) -> None:
+        # It may have been let go meanwhile, for newer ones.
+        if self._waiting and self._waiting[0] is alarm:
+            self._waiting.popleft()
+        self._told(outcome)
+        if outcome != "delivered":
+            _log.warning("an alarm could not be told to the webhook", outcome=outcome)
 
     async def _tell(self, alarm: CostAlarm) -> str:
         """Try until it is taken, refused for good, or too late."""

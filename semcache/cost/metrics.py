@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from semcache.core import Outcome, RequestRecord
+from semcache.cost.alarm_metrics import AlarmMetrics
 from semcache.cost.budget_metrics import BudgetMetrics
 from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
@@ -106,6 +107,7 @@ class Metrics:
         self.budgets = BudgetMetrics(registry)
         self.review = ReviewMetrics(registry)
         self.costs = LedgerMetrics(registry)
+        self.alarms = AlarmMetrics(registry)
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)
         self._children: dict[tuple[str, str, str, str], Counter] = {}
@@ -154,6 +156,7 @@ class Metrics:
         joined = CollectorRegistry()
         multiprocess.MultiProcessCollector(joined)  # type: ignore[no-untyped-call]  # the library has no types here
         joined.register(self._gauges)
+        joined.register(self.alarms.gauge)
         return generate_latest(joined)
 
     def _observe_rare(self, record: RequestRecord) -> None:
