@@ -8,6 +8,7 @@ import semcache
 from semcache.cli import entries, explain, keys, models, policy, report, review, serve, warm
 from semcache.cli import eval as evaluation
 from semcache.cli.admin import admin
+from semcache.cli.batch import batch
 from semcache.cli.engine import engine
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app.command()(engine)
 app.command()(admin)
 app.command()(explain.explain)
 app.command()(warm.warm)
+app.command()(batch)
 app.add_typer(models.app, name="models")
 app.add_typer(policy.app, name="policy")
 app.add_typer(evaluation.app, name="eval")
