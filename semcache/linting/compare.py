@@ -12,7 +12,7 @@ _LINE = re.compile(r"[^\n.;!?。！？；]{12,}")
 _DIGITS = re.compile(r"\d+")
 _BLANK = re.compile("[\\s\u200b-\u200f\u2060\ufeff\u00ad]+")
 _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-SKETCH = 32
+SKETCH = 24
 
 
 def common_head(one: str, other: str, start: int = 0) -> int:

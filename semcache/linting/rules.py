@@ -15,7 +15,7 @@ class LintRules:
     compared up to `longest`; first messages of questions are compared from `document` on.
     """
 
-    families: int = 4_000
+    families: int = 2_000
     samples: int = 4
     characters: int = 32_000_000
     talks: int = 20_000
