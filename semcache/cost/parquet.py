@@ -15,8 +15,6 @@ from semcache.cost.row_fields import COLUMNS, NAMES, Kind, Row, filled
 
 GROUP = 10_000
 """Rows held at once."""
-_LARGEST = (1 << 63) - 1
-_HUGE = 1e300
 _BLOCK = 4 << 20
 _STEP = 64 << 10
 
@@ -38,7 +36,7 @@ def write_parquet(path: Path, rows: Iterable[Row]) -> int:
     try:
         with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
             while group := list(islice(left, GROUP)):
-                columns = [[_fit(row[column.name], column.kind) for row in group] for column in COLUMNS]
+                columns = [[row[column.name] for row in group] for column in COLUMNS]
                 writer.write_table(arrow.table(columns, schema=schema))
                 count += len(group)
     except arrow.ArrowException as error:
@@ -138,26 +136,3 @@ def _type(arrow: Any, kind: Kind) -> Any:
             return arrow.bool_()
         case Kind.NUMBER:
             return arrow.float64()
-
-
-def _fit(value: Any, kind: Kind) -> Any:
-    """Give a value as its column takes it: rows may have been changed by hand, or come from another release."""
-    match kind:
-        case Kind.TEXT:
-            return value if isinstance(value, str) else ""
-        case Kind.FLAG:
-            return value is True
-        case Kind.NUMBER:
-            return float(value) if _is_number(value) else None
-        case Kind.INTEGER:
-            return _whole(value) if _is_number(value) else 0
-        case Kind.MONEY:
-            return _whole(value) if _is_number(value) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _HUGE
-
-
-def _whole(value: float) -> int:
-    return max(-_LARGEST, min(_LARGEST, int(value)))

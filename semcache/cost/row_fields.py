@@ -115,6 +115,16 @@ COLUMNS = (
 NAMES = tuple(column.name for column in COLUMNS)
 _DEFAULTS = tuple(column.default for column in COLUMNS)
 _KEPT = tuple(column.kind is Kind.MONEY for column in COLUMNS)
+_TYPES: Mapping[Kind, tuple[type, ...]] = {
+    Kind.TEXT: (str,),
+    Kind.INTEGER: (int,),
+    Kind.FLAG: (bool,),
+    Kind.NUMBER: (float, type(None)),
+    Kind.MONEY: (int, type(None)),
+}
+_SHAPES = tuple((column.name, column.default, _TYPES[column.kind], column.kind) for column in COLUMNS)
+_LARGEST = (1 << 63) - 1
+_HUGE = 1e300
 _NO_TOKENS = Usage(0, 0)
 _SAME = frozenset(LABELS)
 
@@ -192,8 +202,28 @@ def side_row_of(record: SideRecord, money: int | None, version: str) -> Row:
 
 
 def filled(found: Mapping[str, Any]) -> Row:
-    """Give a row with every column, from one that left defaults away (or was written by another release)."""
-    return {name: found.get(name, default) for name, default in zip(NAMES, _DEFAULTS, strict=True)}
+    """Give a row with every column, from one that left defaults away, or came from another release or another hand."""
+    return {
+        name: value if type(value := found.get(name, default)) in types else _fit(value, kind)
+        for name, default, types, kind in _SHAPES
+    }
+
+
+def _fit(value: Any, kind: Kind) -> str | int | float | bool | None:
+    """Give a value as its column takes it."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _HUGE
+    whole = max(-_LARGEST, min(_LARGEST, int(value))) if is_number else None
+    match kind:
+        case Kind.TEXT:
+            return ""
+        case Kind.FLAG:
+            return value is True
+        case Kind.NUMBER:
+            return float(value) if is_number else None
+        case Kind.INTEGER:
+            return whole or 0
+        case Kind.MONEY:
+            return whole
 
 
 _USED = ("input", "cached", "written", "written_long", "output", "reasoning")
