@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from semcache.cli.alarms import alarms
+from semcache.cli.budgets import budgets
 from semcache.cli.cost import cost
 from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.quality import Findings, Quality, read_quality
@@ -32,6 +33,7 @@ from semcache.store.link import LinkRules
 app = typer.Typer(help="What the cache does: costs and savings, quality of its hits.", no_args_is_help=True)
 app.command("cost")(cost)
 app.command("alarms")(alarms)
+app.command("budgets")(budgets)
 _DAY = 86_400.0
 _DEADLINE = 10.0
 
