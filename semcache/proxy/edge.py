@@ -23,6 +23,7 @@ from semcache.proxy.directives import labels_of
 from semcache.proxy.errors import error_reply
 from semcache.proxy.headers import read_request_headers
 from semcache.proxy.passthrough import checked_path, forward, refuse_inner
+from semcache.proxy.plain_budget import PlainBudget
 from semcache.proxy.types import Endpoint, Receive, Scope, Send
 
 _log = structlog.get_logger()
@@ -41,7 +42,8 @@ class Edge:
         chat: the chat endpoint.
         own: the FastAPI app with health, metrics and pages.
         backend_of: gives the upstream of a tenant, by the name a client asked for or "".
-        in_flight: mutable count of requests being handled, with its limit.
+        gate: counts requests being handled, with its limit.
+        budget: sets aside what forwarded calls may cost; None: nobody does.
     """
 
     chat: Endpoint
@@ -52,6 +54,7 @@ class Edge:
     clock: Clock
     new_request_id: Callable[[], str]
     gate: LoadGate
+    budget: PlainBudget | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route by the path alone (never by Host)."""
@@ -97,6 +100,10 @@ class Edge:
             backend = self.backend_of(caller.tenant, headers.upstream)
             refuse_inner(backend, scope["path"])
             passed.backend = backend
+            if self.budget is not None:
+                receive, passed.hold = await self.budget.enter(
+                    scope, receive, headers, caller, passed.labels, backend
+                )
             passed.status = await forward(
                 scope, receive, watched, headers, backend, caller, passed.request_id, passed.account
             )
@@ -133,6 +140,7 @@ class _Passed:
     status: int = 0
     reason: str = "cut"
     """Why it ended as it did: `path` when all went well."""
+    hold: str = ""
 
     def record(self, clock: Clock) -> RequestRecord:
         """Give the one fact that it leaves behind."""
@@ -157,6 +165,7 @@ class _Passed:
             labels=self.labels,
             backend=backend.generator.name if backend else "",
             is_local=backend is not None and backend.prefixes is not None,
+            hold=self.hold,
         )
 
 
