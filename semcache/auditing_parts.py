@@ -17,7 +17,7 @@ from semcache.cost.prices import micro_usd
 from semcache.errors import EncoderError
 from semcache.evidence_port import Spending
 from semcache.journey import Backend
-from semcache.ports import Clock, Encoder
+from semcache.ports import Clock, Encoder, SideSink
 from semcache.store.evidence_hits import EvidenceShelves
 
 _WORD = 8
@@ -35,6 +35,7 @@ def auditing_of(
     told: Told,
     limits: AuditLimits | None = None,
     heard: Heard | None = None,
+    sides: SideSink | None = None,
 ) -> Auditing:
     """Give the auditor of a worker; the caller spawns its `run` and calls `flush` once at the end.
 
@@ -48,8 +49,9 @@ def auditing_of(
         told: the metrics.
         limits: bounds.
         heard: hears of each label.
+        sides: gets a record of each call.
     """
-    purse = Purse(shelves.budget, micro_usd, audit_caps)
+    purse = Purse(shelves.budget, micro_usd, audit_caps, sides)
     bench = Bench(
         similar=similar_by(encoder, Pace(rate=1.0, burst=4.0), clock) if encoder is not None else None,
         backends=backends,

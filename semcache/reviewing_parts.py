@@ -14,7 +14,7 @@ from semcache.cost.prices import micro_usd
 from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore
 from semcache.journey import Backend
-from semcache.ports import Clock, Verifier
+from semcache.ports import Clock, SideSink, Verifier
 from semcache.revising.band import Bands, Count
 from semcache.revising.revising import Revising
 from semcache.revising.revision import RevisingLimits
@@ -102,6 +102,7 @@ def sights_of(
     clock: Clock,
     spawn: Spawn,
     told: SightsTold,
+    sides: SideSink | None = None,
 ) -> Sights:
     """Give what sees which answers somebody should look at; the caller spawns its `run` and calls `flush` at the end.
 
@@ -112,12 +113,13 @@ def sights_of(
         clock: time.
         spawn: starts a task that the lifespan owns.
         told: the metrics.
+        sides: gets a record of each call of the judge.
     """
     judging = Judging(
         shelves.queue,
         Promoting(shelves.queue, shelves.verdicts, evidence.labels, clock),
         backends=backends,
-        purse=Purse(JudgeAllowance(evidence.budget), micro_usd, judge_caps),
+        purse=Purse(JudgeAllowance(evidence.budget), micro_usd, judge_caps, sides),
         new_word=_new_word,
         clock=clock,
         spawn=spawn,

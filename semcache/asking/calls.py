@@ -22,6 +22,8 @@ from semcache.journey import Asked, Backend, Step, call_of
 from semcache.ports import UpstreamCall
 
 _STREAMING = frozenset(("stream", "stream_options"))
+_NOBODY = frozenset(("upstream_unreachable", "upstream_unavailable", "upstream_busy"))
+"""Codes of `UpstreamError` where nobody was reached."""
 LONGEST = 4 << 20
 """Bytes of an answer that are read."""
 
@@ -31,6 +33,11 @@ class Failed:
     """No answer to compare with; `reason` is a closed word."""
 
     reason: str
+
+    @property
+    def is_refused(self) -> bool:
+        """True where no model can have worked: nobody was reached, or an error came back. One that was late may have."""
+        return self.reason.startswith("status-") or self.reason in _NOBODY
 
 
 def unstreamed(asked: Asked, temperature: float | None = None) -> Asked:

@@ -19,7 +19,7 @@ from typing import Any
 from semcache.asking.calls import Failed, ask_again, text_of
 from semcache.asking.pace import Pace
 from semcache.asking.pause import Pause
-from semcache.asking.purse import Purse
+from semcache.asking.purse import Purse, cause_of
 from semcache.auditing.books import Books
 from semcache.auditing.hits import as_hit, bin_of_hit
 from semcache.auditing.told import Told
@@ -30,6 +30,7 @@ from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore, Finding, Label, ServedHit, Source
 from semcache.journey import Step
 from semcache.ports import Clock
+from semcache.records import SideKind
 from semcache.review_rules import PUBLIC, WHOLE
 from semcache.standings import drafts_of
 
@@ -253,22 +254,29 @@ class Auditing:
         if self._pause.holds(name, self._clock.monotonic()):
             self._drop(job, "pause")
             return None
-        taken = await self._purse.take(step.policy, step.asked.request.model, usage, self._clock.now())
+        cause = cause_of(SideKind.AUDIT, step.policy.domain, step.asked, step.backend)
+        taken = await self._purse.take(
+            step.policy,
+            step.asked.request.model,
+            usage,
+            self._clock.now(),
+            replace(cause, request_id=job.request_id),
+        )
         if isinstance(taken, str):
             self._drop(job, taken)
             return None
         answer = await ask_again(step, self._limits.deadline, temperature)
         self._pause.note(name, self._clock.monotonic(), failed=isinstance(answer, Failed))
         used = answer.usage if isinstance(answer, Completion) else None
-        self._paid(step.policy, await self._purse.settle(taken, used))
+        refused = isinstance(answer, Failed) and answer.is_refused
+        self._paid(step.policy, await self._purse.settle(taken, used, refused=refused))
         return answer
 
     async def _judged(self, job: _Job, fresh: Completion) -> Verdict:
         step = job.step
         question, cached, now = step.question, job.hit.entry.completion, text_of(fresh)
-        verdict = await self._bench.verdict(
-            step.policy, step.asked.request.model, (question, text_of(cached), now)
-        )
+        asked = replace(step.asked, request_id=job.request_id)
+        verdict = await self._bench.verdict(step.policy, asked, (question, text_of(cached), now))
         self._paid(step.policy, verdict.cost)
         if verdict.finding is not Finding.WRONG or verdict.judged or not self._may_ask(step):
             return verdict

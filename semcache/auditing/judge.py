@@ -42,11 +42,12 @@ _DATA = """<{fence} question>
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judge said: None cannot tell. `reply` is the whole answer, for its price."""
+    """What the judge said: None cannot tell. `reply` is the whole answer, for its price; `refused`: no model worked."""
 
     same: bool | None
     confidence: float
     reply: Completion | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Judge:
         """
         reply = await ask(self.backend, self._call(question, one, other, fence), self.deadline)
         if isinstance(reply, Failed):
-            return Judgement(None, 0.0)
+            return Judgement(None, 0.0, refused=reply.is_refused)
         same, confidence = verdict_of(text_of(reply))
         return Judgement(same, confidence, reply)
 

@@ -9,13 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from semcache.asking.purse import Purse
+from semcache.asking.purse import Purse, cause_of
 from semcache.auditing.judge import Judge
 from semcache.core import CachePolicy, Usage
 from semcache.decide.answers.comparison import Comparison, compare
 from semcache.evidence_port import Finding
-from semcache.journey import Backend
+from semcache.journey import Asked, Backend
 from semcache.ports import Clock
+from semcache.records import SideKind
 
 OPEN_ENDED = "open-ended"
 _A_TOKEN = 3
@@ -56,12 +57,12 @@ class Bench:
     new_word: Callable[[], str]
     deadline: float = 30.0
 
-    async def verdict(self, policy: CachePolicy, model: str, texts: tuple[str, str, str]) -> Verdict:
+    async def verdict(self, policy: CachePolicy, asked: Asked, texts: tuple[str, str, str]) -> Verdict:
         """Say whether the stored answer tells what the fresh one tells.
 
         Args:
             policy: names the judge (`upstream`, or `upstream/model`), and what it may cost.
-            model: the request's own, which judges where the policy names none.
+            asked: the request, whose model judges where the policy names none.
             texts: the asked question, the stored answer, and the backend's answer now.
         """
         question, cached, fresh = texts
@@ -72,8 +73,8 @@ class Bench:
         backend = self.backends.get(upstream)
         if backend is None or OPEN_ENDED in found.reasons or not (cached and fresh):
             return Verdict(Finding.UNDECIDED if found.agree is None else Finding.WRONG, found.reasons)
-        judge = Judge(backend, named or model, self.deadline)
-        return await self._by_judge(policy, judge, found, texts)
+        judge = Judge(backend, named or asked.request.model, self.deadline)
+        return await self._by_judge(policy, asked, judge, found, texts)
 
     async def confirmed(self, verdict: Verdict, question: str, answers: tuple[str, str, str]) -> Verdict:
         """Let a `wrong` stand only where a second fresh answer says so too, and does not contradict the first.
@@ -99,7 +100,7 @@ class Bench:
         return await asyncio.to_thread(compare, question, cached, fresh, alike)
 
     async def _by_judge(
-        self, policy: CachePolicy, judge: Judge, found: Comparison, texts: tuple[str, str, str]
+        self, policy: CachePolicy, asked: Asked, judge: Judge, found: Comparison, texts: tuple[str, str, str]
     ) -> Verdict:
         """Ask the judge about what the rules leave open, and about what they call wrong.
 
@@ -107,11 +108,12 @@ class Bench:
         """
         by_rules = Finding.UNDECIDED if found.agree is None else Finding.WRONG
         expected = Usage(400 + sum(map(len, texts)) // _A_TOKEN, _VERDICT_TOKENS)
-        taken = await self.purse.take(policy, judge.model, expected, self.clock.now())
+        cause = cause_of(SideKind.JUDGE, policy.domain, asked, judge.backend)
+        taken = await self.purse.take(policy, judge.model, expected, self.clock.now(), cause)
         if isinstance(taken, str):
             return Verdict(by_rules, (f"judge-{taken}", *found.reasons))
         said = await judge.judge(*texts, self.new_word())
-        cost = await self.purse.settle(taken, said.reply.usage if said.reply else None)
+        cost = await self.purse.settle(taken, said.reply.usage if said.reply else None, refused=said.refused)
         if said.same is None:
             return Verdict(by_rules, ("judge-unclear", *found.reasons), cost)
         if said.same:

@@ -79,11 +79,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the judge said: `fit` in [0, 1], None for no opinion. `reply` is the whole answer, for its price."""
+    """What the judge said: `fit` in [0, 1], None for no opinion. `reply` is the whole answer, for its price; `refused`: no model worked."""
 
     fit: float | None
     failed: bool = False
     reply: Completion | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Judge:
         """
         reply = await ask(self.backend, self._call(case, fence), self.deadline)
         if isinstance(reply, Failed):
-            return Judged(None, failed=True)
+            return Judged(None, failed=True, refused=reply.is_refused)
         return Judged(opinion_of(text_of(reply)), reply=reply)
 
     def _call(self, case: Case, fence: str) -> UpstreamCall:

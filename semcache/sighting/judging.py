@@ -17,12 +17,13 @@ from typing import Any
 from semcache.asking.calls import text_of
 from semcache.asking.pace import Pace
 from semcache.asking.pause import Pause
-from semcache.asking.purse import Purse
+from semcache.asking.purse import Cause, Purse
 from semcache.core import EntryId, TenantId, Usage
 from semcache.decide.attention import Why
 from semcache.errors import StoreError
 from semcache.journey import Backend
 from semcache.ports import Clock
+from semcache.records import SideKind
 from semcache.review_port import Opinion, ReviewQueue
 from semcache.review_rules import WHOLE
 from semcache.sighting.judge import AGAINST, FAVOURABLE, Case, Judge, Judged
@@ -221,16 +222,29 @@ class Judging:
             return None
         length = len(case.stored) + len(case.answer) + len(case.asked)
         expected = Usage(_PROMPT_TOKENS + length // _A_TOKEN, _REPLY_TOKENS)
-        taken = await self._purse.take(policy, job.model, expected, self._clock.now())
+        taken = await self._purse.take(policy, job.model, expected, self._clock.now(), _cause(job))
         if isinstance(taken, str):
             self._told.dropped(taken, 1)
             return None
         judged = await Judge(job.backend, job.model, self._limits.deadline).judge(case, self._new_word())
         self._pause.note(name, self._clock.monotonic(), failed=judged.failed)
         used = judged.reply.usage if judged.reply is not None else None
-        self._told.spent(policy.tenant, await self._purse.settle(taken, used))
+        self._told.spent(policy.tenant, await self._purse.settle(taken, used, refused=judged.refused))
         self._told.judged(policy.tenant, policy.domain, _word(judged))
         return judged.fit
+
+
+def _cause(job: _Job) -> Cause:
+    met, backend = job.weighed.met, job.backend
+    return Cause(
+        SideKind.JUDGE,
+        met.policy.domain,
+        backend.generator.name,
+        backend.prefixes is not None,
+        met.request_id,
+        met.labels,
+        met.key_name,
+    )
 
 
 def _word(judged: Judged) -> str:

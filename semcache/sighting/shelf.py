@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from semcache.core import CachePolicy, Directives, Draft, Hit, Namespace, TenantId
+from semcache.cost_rules import Labels
 from semcache.decide.decision import Serving
 from semcache.embed.fingerprint import Partition
 from semcache.journey import Trace
@@ -22,6 +23,7 @@ class Met:
 
     `place` is where the question was matched by meaning, None for equal ones; `alone` whether it was read by itself;
     `trace` is kept of drafts only, until it is known what became of them; `audited` says that an audit found it wrong.
+    The last three say on whose account it is looked at.
     """
 
     at: float
@@ -37,6 +39,9 @@ class Met:
     alone: bool = True
     trace: Trace | None = None
     audited: bool = False
+    request_id: str = ""
+    labels: Labels = ()
+    key_name: str = ""
 
     @property
     def size(self) -> int:

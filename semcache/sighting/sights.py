@@ -192,6 +192,9 @@ class Sights:
             meeting is None or meeting.reading.kind == "standalone",
             step.trace if isinstance(decision, Draft) else None,
             audited,
+            asked.request_id,
+            asked.labels,
+            asked.caller.key_name,
         )
         if met.trace is None:
             self._shelf.put(met)

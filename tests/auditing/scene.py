@@ -39,6 +39,7 @@ from semcache.journey import Asked, Backend, Step, Trace
 from semcache.policy.loader import load_default
 from semcache.ports import UpstreamCall
 from semcache.proxy.openai_chat import parse_chat
+from semcache.records import SideRecord
 from tests.fakes.evidence import FakeAuditBudget, FakeEvidence, FakeServedHits
 from tests.fakes.generator import FakeGenerator, FakeReply
 
@@ -126,6 +127,10 @@ class Scene:
     limits: AuditLimits = field(default_factory=AuditLimits)
     delay: float = 0.0
     judging: Callable[[UpstreamCall], FakeReply | UpstreamError] = lambda _: reply("no object")
+    sides: list[SideRecord] = field(default_factory=list)
+
+    def note(self, side: SideRecord) -> None:
+        self.sides.append(side)
 
     def __post_init__(self) -> None:
         self.evidence, self.budget, self.hits = FakeEvidence(), FakeAuditBudget(), FakeServedHits()
@@ -137,7 +142,7 @@ class Scene:
         self.flips = [0.5]
         self.most_at_once = 0
         books = Books(self.evidence, self.hits)
-        purse = Purse(self.budget, self._price, audit_caps)
+        purse = Purse(self.budget, self._price, audit_caps, self)
         backends = {"up": self.backend, "judge": Backend(self.judge, "judge", "Bearer for-the-judge")}
         self.auditing = Auditing(
             self.evidence,

@@ -14,6 +14,7 @@ from semcache.core import Caller, Completion, Directives, Draft, DraftRecord, En
 from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.errors import UpstreamError
 from semcache.evidence_port import Cell, Finding, Source, Spending
+from semcache.records import SideKind, SideRecord
 from tests.auditing.scene import ACME, POLICY, Scene, answered, reply
 from tests.fakes.generator import FakeReply
 
@@ -414,3 +415,71 @@ async def test_what_was_revised_says_nothing_about_the_stored_answer() -> None:
     await scene.auditing.watching(step, scene.hit(), "r1", keep)(answered("It is 7 km."))
     await scene.settled()
     assert await scene.evidence.counts(ACME, "chat") == ()
+
+
+async def test_every_call_leaves_a_record_on_the_account_of_its_request() -> None:
+    scene = Scene(answers=["Mostly timber, taken off ancient trunks."])
+    scene.judging = lambda _: reply('{"same": true, "confidence": 0.9, "difference": ""}')
+    caller = Caller(ACME, key_name="k1", labels=(("environment", "prod"),))
+    directives = Directives(labels=(("env", "mine"), ("project", "search")))
+    policy = scene.with_audit(judge="judge/gpt-x")
+    step = scene.step("What is it made of?", policy=policy, caller=caller, directives=directives)
+    await scene.served(step, scene.hit("Wood from old trees; no metal at all."), name="req_9")
+    labels = (("environment", "prod"), ("project", "search"))
+    at = scene.clock.at
+    assert scene.sides == [
+        SideRecord(
+            SideKind.AUDIT,
+            at,
+            ACME,
+            "chat",
+            "m",
+            "fake",
+            Usage(10, 5),
+            "req_9",
+            labels,
+            "k1",
+            is_local=False,
+        ),
+        SideRecord(
+            SideKind.JUDGE,
+            at,
+            ACME,
+            "chat",
+            "gpt-x",
+            "fake",
+            Usage(10, 5),
+            "req_9",
+            labels,
+            "k1",
+            is_local=False,
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "recorded"),
+    [
+        (UpstreamError("gone"), False),
+        (FakeReply(status=500, parts=[b"{}"]), False),
+        (FakeReply(parts=[b"no json"]), True),
+        (FakeReply(parts=[b'{"cho', UpstreamError("cut", code="upstream_cut")]), True),
+        (FakeReply(parts=[5.0]), True),
+    ],
+)
+async def test_a_call_that_may_have_been_billed_is_recorded_without_its_tokens(
+    answer: Any, recorded: bool
+) -> None:
+    scene = Scene(answers=[answer], limits=AuditLimits(deadline=0.1))
+    await scene.served()
+    assert [side.usage for side in scene.sides] == [None] * recorded
+
+
+async def test_what_costs_no_call_leaves_no_record() -> None:
+    scene = Scene(share=0.0)
+    await scene.served()
+    scene.auditing.on_shadow(scene.step(), scene.hit(), answered("It is 7 km."), "r2")
+    await scene.settled()
+    capped = Scene()
+    await capped.served(capped.step(policy=capped.with_audit(max_calls=0)))
+    assert scene.sides == capped.sides == []

@@ -38,6 +38,7 @@ from semcache.journey import Asked, Backend, Step, Trace
 from semcache.policy.loader import load_default
 from semcache.ports import UpstreamCall
 from semcache.proxy.openai_chat import parse_chat
+from semcache.records import SideRecord
 from semcache.review_port import Act, Line, Sighting
 from semcache.sighting.allowance import JudgeAllowance, judge_caps
 from semcache.sighting.judging import JudgeLimits, Judging
@@ -191,6 +192,10 @@ class Scene:
     limits: SightLimits = field(default_factory=SightLimits)
     judge_limits: JudgeLimits = field(default_factory=JudgeLimits)
     delay: float = 0.0
+    sides: list[SideRecord] = field(default_factory=list)
+
+    def note(self, side: SideRecord) -> None:
+        self.sides.append(side)
 
     def __post_init__(self) -> None:
         self.queue, self.verdicts = Recording(), Shown()
@@ -207,6 +212,7 @@ class Scene:
                 JudgeAllowance(self.budget),
                 lambda _, usage: usage.total_tokens if usage else None,
                 judge_caps,
+                self,
             ),
             new_word=lambda: "fence77",
             clock=self.clock,

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from semcache.core import DraftRecord, EntryId, Mode, Review, ReviewStatus
+from semcache.core import Caller, Directives, DraftRecord, EntryId, Mode, Review, ReviewStatus
 from semcache.errors import UpstreamError
 from semcache.evidence_port import Finding, Source, Spending
 from semcache.journey import Backend
+from semcache.records import SideKind
 from semcache.review_port import Opinion, Sighting
 from semcache.review_rules import AUTHOR
 from semcache.sighting.judging import JudgeLimits
@@ -37,6 +38,30 @@ async def test_the_grey_zone_is_judged() -> None:
     place = await scene.queue.waits(ACME, E1)
     assert place is not None
     assert place.weight < 0.08
+
+
+async def test_an_opinion_leaves_a_record_on_the_account_of_its_request() -> None:
+    scene = Scene()
+    caller = Caller(ACME, key_name="k1", labels=(("project", "ours"),))
+    directives = Directives(labels=(("project", "theirs"), ("env", "dev")))
+    step = scene.step(scene.hit(0.91), policy=judged_by(), directives=directives, request_id="req_9")
+    step.asked = replace(step.asked, caller=caller)
+    scene.sights.on_served(step, scene.hit(0.91), "req_9")
+    await scene.flushed()
+    (side,) = scene.sides
+    assert (side.kind, side.tenant, side.domain, side.model) == (SideKind.JUDGE, ACME, "chat", "wise")
+    assert (side.request_id, side.key_name, side.backend) == ("req_9", "k1", "fake")
+    assert side.labels == (("project", "ours"), ("environment", "dev"))
+    assert side.usage is not None
+    assert side.usage.total_tokens == 312
+
+
+async def test_a_judge_that_is_not_reached_leaves_none() -> None:
+    scene = Scene(judging=lambda _: UpstreamError("gone"))
+    scene.meet(scene.hit(0.91), policy=judged_by())
+    await scene.flushed()
+    assert len(scene.judge.calls) == 1
+    assert scene.sides == []
 
 
 async def test_everything_else_is_not() -> None:
