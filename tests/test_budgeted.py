@@ -535,3 +535,23 @@ async def test_requests_under_no_budget_never_meet_the_store(house: House) -> No
     assert (await house.ask(ONE)).status == 200
     assert house.budgets.calls == []
     assert house.heard.words == {}
+
+
+@costs("name: team, window: hour, hard_usd: 1")
+async def test_what_is_not_settled_when_the_proxy_stops_is_settled_then(house: House) -> None:
+    house.settling.pauses = (60.0,)
+    house.budgets.away = True
+    record = RequestRecord(
+        "r", house.clock.now(), "acme", "", "chat", "m", False, Outcome.MISS, "", 200, 1.0, 0.0,
+        usage=Usage(12, 5), hold="h",
+    )  # fmt: skip
+    house.settling.emit(record)
+    await asyncio.sleep(0.05)
+    for task in house.scene.tasks:
+        task.cancel()
+    await asyncio.gather(*house.scene.tasks, return_exceptions=True)
+    house.budgets.away = False
+    assert house.settling.waiting == 1
+    await house.settling.flush()
+    assert await house.spent() == (CALL, 0, 0)
+    assert house.settling.waiting == 0

@@ -30,6 +30,17 @@ _WAITING = 20_000
 
 
 @dataclass(slots=True)
+class _Due:
+    """Something to be settled; `claims` once it is priced."""
+
+    tenant: TenantId
+    hold: str
+    price: Callable[[], list[Claim]]
+    at: float
+    claims: list[Claim] | None = None
+
+
+@dataclass(slots=True)
 class Settling:
     """Books every request and all work beside requests against the budgets.
 
@@ -57,12 +68,13 @@ class Settling:
     new_hold: Callable[[], str]
     told: Told
     pauses: Sequence[float] = _PAUSES
-    _under_way: set[asyncio.Task[Any]] = field(default_factory=set)
+    _open: dict[str, _Due] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     @property
     def waiting(self) -> int:
         """Settlements under way."""
-        return len(self._under_way)
+        return len(self._open)
 
     def emit(self, record: RequestRecord) -> None:
         """Pass a record on, and settle what was set aside for its request."""
@@ -99,9 +111,10 @@ class Settling:
             )
 
     async def flush(self, seconds: float = 5.0) -> None:
-        """Wait until what is under way is settled, for so long at most."""
-        if self._under_way:
-            await asyncio.wait(set(self._under_way), timeout=seconds)
+        """Wait until what is under way is settled, for so long at most; what is then left is tried once more."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        await asyncio.gather(*(self._once(due) for due in list(self._open.values())))
 
     def _policy(self, tenant: str) -> CostPolicy:
         found = self.policies().by_tenant.get(TenantId(tenant))
@@ -111,30 +124,35 @@ class Settling:
         return holds_for(policy, record.labels, record.model, record.key_name)
 
     def _begin(self, tenant: str, hold: str, price: Callable[[], list[Claim]]) -> None:
-        if len(self._under_way) >= _WAITING:
+        if hold in self._open:
+            return
+        if len(self._open) >= _WAITING:
             self.told.settled(tenant, "lost")
             return
-        task = self.spawn(self._settle(TenantId(tenant), hold, price))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        due = self._open[hold] = _Due(TenantId(tenant), hold, price, self.clock.now())
+        task = self.spawn(self._settle(due))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _settle(self, tenant: TenantId, hold: str, price: Callable[[], list[Claim]]) -> None:
-        now = self.clock.now()
-        # In a thread: the first look at a table of prices takes a while.
-        claims = await asyncio.to_thread(price)
+    async def _settle(self, due: _Due) -> None:
         for pause in self.pauses:
-            if await self._settled(tenant, hold, claims, now):
+            if await self._once(due):
                 return
             await asyncio.sleep(pause)
-        if not await self._settled(tenant, hold, claims, now):
-            self.told.settled(tenant, "lost")
+        if not await self._once(due):
+            self._open.pop(due.hold, None)
+            self.told.settled(due.tenant, "lost")
 
-    async def _settled(self, tenant: TenantId, hold: str, claims: Sequence[Claim], now: float) -> bool:
+    async def _once(self, due: _Due) -> bool:
+        if due.claims is None:
+            # In a thread: the first look at a table of prices takes a while.
+            due.claims = await asyncio.to_thread(due.price)
         try:
-            await self.budgets.settle(tenant, hold, claims, now)
+            await self.budgets.settle(due.tenant, due.hold, due.claims, due.at)
         except StoreError as error:
             self.told.failed(error.kind)
             return False
+        self._open.pop(due.hold, None)
         return True
 
 
