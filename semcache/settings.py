@@ -115,6 +115,16 @@ class LimitSettings(Strict):
     drain_seconds: Seconds = 30.0
 
 
+class LedgerSettings(Strict):
+    """What is kept of every request: raw rows in files of the data directory, and sums by day in the store."""
+
+    rows: Literal["off", "jsonl", "parquet"] = "jsonl"
+    rotate_bytes: Annotated[int, Field(ge=4096)] = 64 << 20
+    keep_days: Annotated[int, Field(gt=0, le=36_500)] = 30
+    keep_bytes: Annotated[int, Field(gt=0)] = 4 << 30
+    book_days: Annotated[int, Field(gt=0, le=3660)] = 400
+
+
 class AdminToken(Strict):
     """Who may review: `secret` is a reference, `tenants` names them, or `*` for all."""
 
@@ -161,8 +171,10 @@ class Settings(BaseSettings):
     encoder: EncoderSettings = EncoderSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    ledger: LedgerSettings = LedgerSettings()
     admin: AdminSettings = AdminSettings()
     alarms: AlarmSettings = AlarmSettings()
+    prices: Path | None = None
     metrics_token: str | None = None
     log_requests: bool = True
 

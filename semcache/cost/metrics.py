@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from semcache.core import Outcome, RequestRecord
+from semcache.core import Outcome, RequestRecord, Usage
 from semcache.cost.alarm_metrics import AlarmMetrics
 from semcache.cost.budget_metrics import BudgetMetrics
 from semcache.cost.draft_metrics import DraftMetrics
@@ -74,6 +74,15 @@ class Metrics:
             ("tenant", "kind"),
             registry=registry,
         )
+        self._guessed = Counter(
+            "semcache_usage_guessed", "Calls whose tokens were guessed.", ("tenant",), registry=registry
+        )
+        self._odd = Counter(
+            "semcache_usage_inconsistent",
+            "Calls whose counts of tokens do not fit each other.",
+            ("tenant",),
+            registry=registry,
+        )
         self._collapsed = Counter(
             "semcache_collapsed", "Requests that shared another's upstream call.", registry=registry
         )
@@ -131,9 +140,9 @@ class Metrics:
         if record.faults or record.collapsed or record.stored or record.shadow:
             self._observe_rare(record)
         if record.usage is not None:
-            self._count_tokens(record.tenant, "input", record.usage.prompt_tokens)
-            self._count_tokens(record.tenant, "cached_input", record.usage.cached_tokens)
-            self._count_tokens(record.tenant, "output", record.usage.completion_tokens)
+            self._count_usage(record.tenant, record.usage)
+        if record.estimated:
+            self._guessed.labels(record.tenant).inc()
         if record.saved is not None:
             self._count_tokens(record.tenant, "saved_input", record.saved.prompt_tokens)
             self._count_tokens(record.tenant, "saved_output", record.saved.completion_tokens)
@@ -168,6 +177,15 @@ class Metrics:
             self._stored.inc()
         if record.shadow:
             self._shadow.labels(record.tenant, record.shadow).inc()
+
+    def _count_usage(self, tenant: str, usage: Usage) -> None:
+        self._count_tokens(tenant, "input", usage.prompt_tokens)
+        self._count_tokens(tenant, "cached_input", usage.cached_tokens)
+        self._count_tokens(tenant, "written_input", usage.written_tokens)
+        self._count_tokens(tenant, "output", usage.completion_tokens)
+        self._count_tokens(tenant, "reasoning_output", usage.reasoning_tokens)
+        if usage.is_odd:
+            self._odd.labels(tenant).inc()
 
     def _count_tokens(self, tenant: str, kind: str, tokens: int) -> None:
         if tokens > 0:

@@ -131,11 +131,11 @@ def sums_of(record: RequestRecord, money: Costed) -> tuple[CostKey, CostSums]:
         by_response=money.by_response or 0,
         by_provider=money.by_provider or 0,
         by_local=money.by_local or 0,
-        unpriced=not money.is_priced,
-        estimated=record.estimated,
-        errors=record.outcome is Outcome.ERROR,
-        retries=record.retry,
-        repetitive=(record.repetition or 0.0) >= REPETITIVE,
+        unpriced=int(not money.is_priced),
+        estimated=int(record.estimated),
+        errors=int(record.outcome is Outcome.ERROR),
+        retries=int(record.retry),
+        repetitive=int((record.repetition or 0.0) >= REPETITIVE),
         milliseconds=_milliseconds(record.duration),
         saved_milliseconds=_waited(record),
     )
@@ -158,7 +158,7 @@ def side_sums_of(record: SideRecord, money: int | None) -> tuple[CostKey, CostSu
         output=used.completion_tokens,
         reasoning=used.reasoning_tokens,
         side=money or 0,
-        unpriced=money is None,
+        unpriced=int(money is None),
     )
 
 
