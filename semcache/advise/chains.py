@@ -96,7 +96,7 @@ def _texts(message: Mapping[str, Any]) -> Iterator[str]:
         yield content
     elif isinstance(content, list):
         for part in content:
-            text = part.get("text") if isinstance(part, Mapping) else part
+            text = part.get("text") if isinstance(part, dict) else part
             yield text if isinstance(text, str) else _dumped(part)
     for name in ("tool_calls", "function_call"):
         if message.get(name):

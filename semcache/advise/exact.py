@@ -22,6 +22,7 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.records import Usage
 
 MOST_KEYS = 2_000_000
+_MOST_LIVES = 50_000
 _MOST_TENANTS = 200
 _SHOWN = 20
 _OTHERS = "~other"
@@ -52,7 +53,8 @@ class ExactRepeats:
     def __init__(self, snapshot: PolicySnapshot, tenant: TenantId, most: int = MOST_KEYS) -> None:
         self._snapshot = snapshot
         self._tenant = tenant
-        self._until = Remembered(most)
+        self._born = Remembered(most)
+        self._lives = Remembered(_MOST_LIVES)
         self._reasons: Counter[str] = Counter()
         self._tenants: dict[str, list[int]] = {}
         self._requests = self._repeats = self._hits = 0
@@ -106,18 +108,27 @@ class ExactRepeats:
 
     def _served(self, row: LogRow, asked: Asked, policy: CachePolicy, key: int) -> bool:
         """Look the key up; what is not served is stored, where it may be."""
-        until = self._until.get(key)
-        now = row.at if row.at is not None else 0.0
-        self._repeats += until is not None
-        if until is not None and now < until:
-            self._until.put(key, until)
+        born = self._born.get(key)
+        # Without times all of the log is one moment.
+        now = row.at if row.at is not None else (born or 0.0)
+        self._repeats += born is not None
+        if born is not None and now - born < self._life(key, asked, policy, now - born):
+            self._born.put(key, born)
             return True
         refused = admission.may_store(policy, asked.request, _PLAIN) or _not_kept(row, policy)
         if refused is None:
-            # Without times all of the log is one moment.
-            life = admission.lifetime(policy, _PLAIN, 0.5, asked.request.prompt)
-            self._until.put(key, now + life)
+            self._born.put(key, now)
         return False
+
+    def _life(self, key: int, asked: Asked, policy: CachePolicy, age: float) -> float:
+        """Give how long an answer lives; whether a question is about the present is asked only where that matters."""
+        if not policy.volatile_ttl <= age < policy.ttl:
+            return admission.lifetime(policy, _PLAIN, 0.5)
+        life = self._lives.get(key)
+        if life is None:
+            life = admission.lifetime(policy, _PLAIN, 0.5, asked.request.prompt)
+            self._lives.put(key, life)
+        return life
 
     def _out(self, reason: str) -> Repeat:
         self._reasons[reason] += 1
@@ -142,7 +153,7 @@ class ExactRepeats:
             unpriced=self._unpriced,
             saved_seconds=self._seconds,
             by_tenant=tuple((name, counts[0], counts[1]) for name, counts in ranked[:_SHOWN]),
-            forgotten=self._until.forgotten,
+            forgotten=self._born.forgotten,
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from semcache.advise.asked import usage_of
 from semcache.advise.rows import LogRow
 from semcache.cost.prices import PriceBook
@@ -35,6 +37,20 @@ class Pricing:
         if not row.model:
             return None
         return self._book.cost(row.model, usage, at=row.at)
+
+    def listed(self, model: str, usage: Usage) -> int | None:
+        """Give what tokens of a model cost by list, in micro-USD; None: not known."""
+        return self._book.cost(model, usage) if model else None
+
+    def lost(self, model: str) -> Callable[[int], int | None]:
+        """Give what so many input tokens of a model cost more for not being read from its provider's prompt cache."""
+
+        def price(tokens: int) -> int | None:
+            full = self.listed(model, Usage(tokens, 0))
+            read = self.listed(model, Usage(tokens, 0, cached_tokens=tokens))
+            return None if full is None or read is None else max(0, full - read)
+
+        return price
 
     def from_log(self, row: LogRow) -> bool:
         """Tell whether the log itself says what a request cost."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from semcache.advise.formats.fields import unpacked
@@ -16,10 +15,10 @@ def answer_in(value: Any) -> str | None:
     if isinstance(value, list):
         # Output items of a response, content blocks, or a list of one message.
         return _joined(value)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     choices = value.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         choice = choices[0]
         return answer_in(choice.get("message")) if "message" in choice else _text(choice.get("text"))
     for name in ("output_text", "output", "content", "message", "text", "response", "completion"):
@@ -36,7 +35,7 @@ def _joined(items: list[Any]) -> str | None:
 def _item(item: Any) -> str | None:
     if isinstance(item, str):
         return item
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return None
     kind = item.get("type")
     if kind in ("text", "output_text") or kind is None:

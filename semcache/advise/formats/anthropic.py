@@ -19,16 +19,16 @@ def is_anthropic(raw: Fields) -> bool:
     if "system" in raw or "anthropic_version" in raw or "stop_sequences" in raw:
         return True
     tools = raw.get("tools")
-    if isinstance(tools, list) and tools and isinstance(tools[0], Mapping) and "input_schema" in tools[0]:
+    if isinstance(tools, list) and tools and isinstance(tools[0], dict) and "input_schema" in tools[0]:
         return True
     return any(_has_blocks(message) for message in raw["messages"])
 
 
 def _has_blocks(message: Any) -> bool:
-    content = message.get("content") if isinstance(message, Mapping) else None
+    content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, list):
         return False
-    return any(isinstance(part, Mapping) and _is_block(part) for part in content)
+    return any(isinstance(part, dict) and _is_block(part) for part in content)
 
 
 def _is_block(part: Mapping[str, Any]) -> bool:
@@ -48,7 +48,7 @@ def from_anthropic(raw: Fields) -> dict[str, Any]:
         body["tools"] = [_tool(tool) for tool in raw["tools"]]
     if raw.get("tool_choice") is not None:
         body["tool_choice"] = raw["tool_choice"]
-    user = raw["metadata"].get("user_id") if isinstance(raw.get("metadata"), Mapping) else None
+    user = raw["metadata"].get("user_id") if isinstance(raw.get("metadata"), dict) else None
     if isinstance(user, str):
         body["user"] = user
     return body
@@ -56,14 +56,14 @@ def from_anthropic(raw: Fields) -> dict[str, Any]:
 
 def _messages(message: Any) -> list[Any]:
     """One message may hold results of tools, which are messages of their own in a chat."""
-    if not isinstance(message, Mapping) or not isinstance(message.get("content"), list):
+    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
         return [message]
     role = message.get("role")
     results: list[Any] = []
     calls: list[Any] = []
     parts: list[Any] = []
     for part in message["content"]:
-        kind = part.get("type") if isinstance(part, Mapping) else None
+        kind = part.get("type") if isinstance(part, dict) else None
         if kind == "tool_result":
             content = _texts(part.get("content"))
             results.append({"role": "tool", "tool_call_id": part.get("tool_use_id"), "content": content})
@@ -89,14 +89,14 @@ def _call(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool(tool: Any) -> Any:
-    if not isinstance(tool, Mapping) or "input_schema" not in tool:
+    if not isinstance(tool, dict) or "input_schema" not in tool:
         return tool
     function = {name: tool[name] for name in ("name", "description") if name in tool}
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 
 def _part(part: Any) -> Any:
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         return part
     if part.get("type") == "text":
         return {"type": "text", "text": part.get("text")}
@@ -107,7 +107,7 @@ def _plain(parts: list[Any]) -> Any:
     if not parts:
         return None
     only = parts[0]
-    if len(parts) == 1 and isinstance(only, Mapping) and isinstance(only.get("text"), str):
+    if len(parts) == 1 and isinstance(only, dict) and isinstance(only.get("text"), str):
         return only["text"]
     return parts
 

@@ -56,7 +56,7 @@ def without_answer(body: Body) -> tuple[Body, Mapping[str, Any] | None]:
 def _checked(body: Body) -> Body | str:
     messages: list[Any] = []
     for message in body["messages"]:
-        if not isinstance(message, Mapping) or not isinstance(message.get("role", message.get("type")), str):
+        if not isinstance(message, dict) or not isinstance(message.get("role", message.get("type")), str):
             return ODD_MESSAGE
         messages.append(_with_role(message))
     if not messages:
@@ -81,6 +81,6 @@ def _with_role(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _told(turn: Any) -> Any:
     """Read a turn of the form `from`, `value`."""
-    if isinstance(turn, Mapping) and "from" in turn:
+    if isinstance(turn, dict) and "from" in turn:
         return {"role": turn["from"], "content": turn.get("value")}
     return turn

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from semcache.advise.formats.answers import answer_in
@@ -23,7 +22,7 @@ def read_exchange(value: Fields) -> tuple[str, LogRow | str] | None:
     """Read a record that holds a request in one field, and perhaps the response in another."""
     request = object_in(value, *_REQUESTS)
     if not request:
-        if "custom_id" in value and isinstance(value.get("response"), Mapping):
+        if "custom_id" in value and isinstance(value.get("response"), dict):
             return "batch", BATCH_OUTPUT
         return None
     request = object_in(request, "body") or request
@@ -54,7 +53,7 @@ def _read(value: Fields, request: Fields, answer: Any) -> tuple[str, LogRow | st
 
 def _inner(answer: Any) -> Any:
     """A response may be wrapped as an HTTP reply is."""
-    return answer["body"] if isinstance(answer, Mapping) and "body" in answer else answer
+    return answer["body"] if isinstance(answer, dict) and "body" in answer else answer
 
 
 def _dialect(request: Fields) -> str:

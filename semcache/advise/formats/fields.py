@@ -22,13 +22,18 @@ _MOST_MONEY = 1e9
 
 def first(fields: Fields, *names: str) -> Any:
     """Give the first of these fields that is there and not null."""
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    for name in names:
+        if fields.get(name) is not None:
+            return fields[name]
+    return None
 
 
 def name_in(fields: Fields, *names: str) -> str:
     """Give the first of these fields that is a short text or a whole number, as text; "" for none."""
     for name in names:
         value = fields.get(name)
+        if value is None:
+            continue
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)[:_MOST_NAME] if abs(value) < _MOST_COUNT else ""
         if isinstance(value, str) and value.strip():
@@ -39,8 +44,8 @@ def name_in(fields: Fields, *names: str) -> str:
 def object_in(fields: Fields, *names: str) -> Fields:
     """Give the first of these fields that is an object, or a text that holds one; an empty one for none."""
     for name in names:
-        value = unpacked(fields.get(name))
-        if isinstance(value, Mapping) and value:
+        value = fields.get(name)
+        if value is not None and isinstance(value := unpacked(value), dict) and value:
             return value
     return _NONE
 

@@ -6,7 +6,6 @@ write camel case, blob storage snake case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from semcache.advise.formats.answers import answer_in
@@ -101,7 +100,7 @@ def _body(value: Fields, model: str) -> dict[str, Any] | str:
     request: dict[str, Any] = {
         name: parameters[name] for name in _PARAMETERS if parameters.get(name) is not None
     }
-    if isinstance(given, Mapping):
+    if isinstance(given, dict):
         request |= given
         if not isinstance(given.get("messages"), list) and isinstance(given.get("args"), list):
             return NO_INPUT

@@ -5,7 +5,6 @@ Field names after its documentation ("StandardLoggingPayload Specification") and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from semcache.advise.formats.answers import answer_in
@@ -77,7 +76,7 @@ def _row(value: Fields) -> LogRow | str:
 
 def _body(value: Fields) -> dict[str, Any] | str:
     messages = unpacked(value.get("messages"))
-    if isinstance(messages, Mapping):
+    if isinstance(messages, dict):
         messages = messages.get("messages")
     sent = object_in(value, "proxy_server_request")
     sent = object_in(sent, "body") or sent
@@ -97,7 +96,7 @@ def _is_redacted(body: dict[str, Any]) -> bool:
 
 
 def _usage(value: Fields, metadata: Fields, response: Any) -> Usage | None:
-    inner = response.get("usage") if isinstance(response, Mapping) else None
+    inner = response.get("usage") if isinstance(response, dict) else None
     found = usage_in(metadata.get("usage_object")) or usage_in(inner)
     if found is not None:
         return found

@@ -59,7 +59,7 @@ def rows_of(value: Any, source: str = "") -> Iterator[Read]:
         yield "prompts", read_text(value)
     elif isinstance(value, list) and value and all(_is_message(item) for item in value):
         yield _one({"messages": value}, source)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         wrapped = next((value[name] for name in _WRAPPERS if _is_list(value.get(name))), None)
         if wrapped is None or "messages" in value:
             yield _one(value, source)
@@ -80,11 +80,11 @@ def _one(value: Fields, source: str) -> Read:
 
 
 def _is_message(item: Any) -> bool:
-    return isinstance(item, Mapping) and "role" in item and "content" in item
+    return isinstance(item, dict) and "role" in item and "content" in item
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _shared(value: Fields) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def from_responses(raw: Fields) -> dict[str, Any]:
 def _item(item: Any) -> Any:
     if isinstance(item, str):
         return {"role": "user", "content": item}
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return item
     match item.get("type"):
         case "function_call":
@@ -62,10 +62,10 @@ def _content(content: Any) -> Any:
         return content
     parts = [_part(part) for part in content]
     only = parts[0] if len(parts) == 1 else None
-    return only["text"] if isinstance(only, Mapping) and isinstance(only.get("text"), str) else parts
+    return only["text"] if isinstance(only, dict) and isinstance(only.get("text"), str) else parts
 
 
 def _part(part: Any) -> Any:
-    if isinstance(part, Mapping) and part.get("type") in _TEXTS:
+    if isinstance(part, dict) and part.get("type") in _TEXTS:
         return {"type": "text", "text": part.get("text")}
     return part

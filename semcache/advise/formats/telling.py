@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from semcache.advise.formats.fields import Fields, first, labels_in, micro_usd, name_in, number, object_in
@@ -75,7 +74,7 @@ def told(value: Fields, body: dict[str, Any], answer: Any, response: str | None)
         answer: the response as it was logged, of any shape.
         response: its text.
     """
-    inner: Fields = answer if isinstance(answer, Mapping) else {}
+    inner: Fields = answer if isinstance(answer, dict) else {}
     inner = object_in(inner, "body") or inner
     metadata = object_in(value, "metadata")
     start = moment(first(value, *TIMES))
@@ -119,7 +118,7 @@ def duration(value: Fields, start: float | None) -> float | None:
 def has_failed(value: Fields, answer: Any) -> bool:
     """Tell by status and error whether there was no answer."""
     status = number(first(value, "status_code", "status"))
-    inner = answer if isinstance(answer, Mapping) else {}
+    inner = answer if isinstance(answer, dict) else {}
     code = number(inner.get("status_code"))
     refused = any(found is not None and found >= 400 for found in (status, code))
     return refused or bool(value.get("error")) or bool(inner.get("error")) or _says(value.get("status"))

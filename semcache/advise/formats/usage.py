@@ -106,12 +106,17 @@ def _apart(value: Fields, flat: Fields, fresh: int, output: int) -> Usage:
 
 
 def _one_of(value: Fields, names: tuple[str, ...]) -> int | None:
-    return next((found for name in names if (found := count(value.get(name))) is not None), None)
+    for name in names:
+        if name in value and (found := count(value[name])) is not None:
+            return found
+    return None
 
 
 def _flat(value: Fields) -> Fields:
+    details = [object_in(value, name) for name in _DETAILS if name in value]
+    if not details:
+        return value
     found = dict(value)
-    for name in _DETAILS:
-        for key, inner in object_in(value, name).items():
-            found.setdefault(key, inner)
+    for inner in details:
+        found = {**inner, **found}
     return found
