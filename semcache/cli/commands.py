@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import semcache
-from semcache.cli import entries, explain, keys, models, policy, report, review, serve, warm
+from semcache.cli import analyze, entries, explain, keys, models, policy, report, review, serve, warm
 from semcache.cli import eval as evaluation
 from semcache.cli.admin import admin
 from semcache.cli.batch import batch
@@ -23,6 +23,7 @@ app.command(hidden=True)(serve.worker)
 app.command()(engine)
 app.command()(admin)
 app.command()(explain.explain)
+app.command()(analyze.analyze)
 app.command()(warm.warm)
 app.command()(batch)
 app.add_typer(models.app, name="models")
