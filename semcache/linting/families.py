@@ -120,9 +120,8 @@ class Families:
         placed = self._likest(head, keys)
         if placed is None:
             self._founded += 1
-            family = Family(
-                tenant, model, scope, within is not None, labels, deque(maxlen=self._rules.samples)
-            )
+            kept: deque[Head] = deque(maxlen=self._rules.samples)
+            family = Family(tenant, model, scope, within is not None, labels, kept, self._founded)
             placed = Placed(family, known=False)
         self._add(placed.family, head, keys)
         self._marks[mark] = placed.family

@@ -86,7 +86,7 @@ def _tools(cause: Cause, one: Head, other: Head, at: int, shared: str) -> Partin
     parting = made(
         cause, other.text, at, at, shared + system, overlap=(at + len(shared) + len(system)) / longest
     )
-    return replace(parting, label="")
+    return replace(parting, label="", site="")
 
 
 def _first_changed(one: Sequence[Tool], other: Sequence[Tool]) -> int:

@@ -62,7 +62,7 @@ class Linter:
         head, turns = head_of(prompt, self._rules.longest), prompt.turns
         marks, day = marks_of(turns), _day(at)
         placed = self._families.place(head, tenant, model, labels)
-        found = self._talks.continued(tenant, turns, marks)
+        found = self._talks.continued(tenant, (model, head.mark), turns, marks)
         tally = placed.family.tally(day)
         tally.count(weight, continues=found is not None)
         if found is None:
@@ -107,7 +107,7 @@ class Linter:
         if question is None:
             return placed.family, None
         question.family.tally(day).count(weight, continues=False)
-        if question.parting is None:
+        if question.parting is None or question.parting.is_edit:
             return question.family, None
         return question.family, _in_turn(question.parting, head, turns, 0, question.parting.shared)
 

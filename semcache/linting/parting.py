@@ -6,7 +6,7 @@ than that is won by mending the first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semcache.cost_port import Cause
 from semcache.linting.compare import common_head, common_tail, is_blank, masked, pieces_of, without_blanks
@@ -22,9 +22,12 @@ CAUSES = {
     Kind.BLANK: Cause.WHITESPACE,
 }
 _LOOPS = 24
+_RUN = 80
+"""Characters that follow variable text before they count: between the numbers of a table stand its titles."""
 _CONTEXT = 24
 _SAMPLE = 40
 _WORD = 16
+_SENTENCES = "\n.!?。！？"
 _LEAST_MIDDLE = 8
 
 
@@ -33,8 +36,8 @@ class Parting:
     """Where a text parts from an earlier one.
 
     `at` is the first character that differs, `start` where the differing word begins; `shared` counts tokens behind it that
-    both have, `overlap` is the share of the longer text that both have. `label` is the text right before the place,
-    which tells places apart; it stays in memory. `numbers`: both values, where they are numbers.
+    both have, `overlap` is the share of the longer text that both have. `label` is the text right before the
+    place and `site` what tells places apart; both stay in memory. `numbers`: both values, where they are numbers.
     """
 
     cause: Cause
@@ -44,9 +47,12 @@ class Parting:
     overlap: float
     sample: str
     label: str
+    site: str
     numbers: tuple[float, float] | None = None
     template: bool = False
     """Both begin and end alike, around a hole of any size."""
+    is_edit: bool = False
+    """Words were only put in or left out: somebody writes on."""
 
 
 def part(one: str, other: str) -> Parting | None:
@@ -78,15 +84,17 @@ def made(
     overlap: float,
     end: int = 0,
     numbers: tuple[float, float] | None = None,
-    template: bool = False,
 ) -> Parting:
     """Put a parting together; `shared` is the text behind it that both have, `end` where the differing word ends."""
     before = max(0, start - _CONTEXT)
     sample = other[before : min(max(start + 1, end or start + _WORD), start + _SAMPLE)]
     tokens = tokens_of(shared) if shared else 0
-    return Parting(
-        cause, at, start, tokens, overlap, masked(sample), other[before:start], numbers, template=template
-    )
+    label = site = other[before:start]
+    if cause is Cause.USER_TEXT:
+        # Words part at any place of a sentence; the sentence is the place.
+        begin = 1 + max(other.rfind(mark, 0, start) for mark in _SENTENCES)
+        site = other[max(0, begin - _CONTEXT) : begin]
+    return Parting(cause, at, start, tokens, overlap, masked(sample), label, site, numbers)
 
 
 def words_back(text: str, at: int) -> int:
@@ -132,7 +140,8 @@ def _varied(one: str, other: str, at: int, first: Spot) -> Parting:
     for _ in range(_LOOPS):
         rests = rests[0][spot.end_one :], rests[1][spot.end_other :]
         run = common_head(*rests)
-        runs.append(rests[1][:run])
+        if run >= _RUN:
+            runs.append(rests[1][:run])
         if run in (len(rests[0]), len(rests[1])):
             break
         again = _spot(*rests, run)
@@ -165,14 +174,11 @@ def _worded(one: str, other: str, at: int, tail: int) -> Parting:
     longest = max(len(one), len(other))
     start = words_back(other, at)
     whole = start + sum(map(len, pieces)) + tail
-    return made(
-        Cause.USER_TEXT,
-        other,
-        at,
-        start,
-        shared,
-        overlap=whole / longest,
+    parting = made(Cause.USER_TEXT, other, at, start, shared, overlap=whole / longest)
+    return replace(
+        parting,
         template=at >= _CONTEXT and tail >= _CONTEXT * _WORD,
+        is_edit=len(one) - tail == at or end == at,
     )
 
 

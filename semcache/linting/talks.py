@@ -19,6 +19,8 @@ from semcache.linting.prompt import Turn
 from semcache.linting.rules import LintRules
 from semcache.tokens import tokens_of
 
+Alike = tuple[str, int]
+"""Model, and mark of the head."""
 _LEAST = 24
 """Characters a message has that stands for itself; shorter ones only with the one before."""
 _LONGEST_SHAPE = 4_000
@@ -75,12 +77,21 @@ class Talks:
     def __len__(self) -> int:
         return len(self._talks)
 
-    def continued(self, tenant: str, turns: Sequence[Turn], marks: Sequence[int]) -> Found | None:
-        """Find the request that this one goes on with; None: it begins a conversation."""
+    def continued(
+        self, tenant: str, alike: Alike, turns: Sequence[Turn], marks: Sequence[int]
+    ) -> Found | None:
+        """Find the request that this one goes on with; None: it begins a conversation.
+
+        Args:
+            tenant: whose it is.
+            alike: its model and head: of several requests, one with the same is taken.
+            turns: its messages.
+            marks: what they hash to.
+        """
         last = len(turns) - 2
         for at in range(last, max(-1, last - _LOOKED_BACK), -1):
             for key in _keys(tenant, turns, marks, at):
-                talk = self._by_key.get(key)
+                talk = self._by_key.get(hash((key, alike))) or self._by_key.get(key)
                 if talk is not None:
                     return self._found(talk, marks[at], at)
         for at in [place for place in range(last, -1, -1) if turns[place].role == "user"][
@@ -109,6 +120,7 @@ class Talks:
         user = _last_user(turns)
         places = {len(turns) - 1, user}
         keys = [key for place in places for key in _keys(tenant, turns, marks, place)]
+        keys += [hash((key, (model, head.mark))) for key in keys]
         talk.keys = (*keys, _shape(tenant, turns[user]))
         self._talks[id(talk)] = talk
         self._by_key.update(dict.fromkeys(talk.keys, talk))

@@ -21,6 +21,14 @@ Price = Callable[[int], int | None]
 WORDS = frozenset({Cause.USER_TEXT, Cause.SYSTEM_CHANGED, Cause.OTHER})
 """Causes known by nothing but their place: they must keep to it."""
 _OF_TALKS = frozenset({Cause.HISTORY_REWRITTEN, Cause.HISTORY_WINDOW, Cause.MODEL_CHANGED})
+_ANYWHERE = _OF_TALKS | {
+    Cause.WHITESPACE,
+    Cause.REORDERED,
+    Cause.KEY_ORDER,
+    Cause.TOOLS_REORDERED,
+    Cause.TOOLS_CHANGED,
+}
+"""Causes that show at another place each time."""
 _LEAST_WORDS = 5
 _SAME_PLACE = 0.6
 _SAME_PLACE_QUESTION = 0.8
@@ -116,7 +124,7 @@ class Tally:
         """Count a break; too many places on one day are told apart no more."""
         parting = lost.parting
         part = "" if parting.cause in _OF_TALKS or lost.where.startswith("messages") else lost.where
-        site = "" if parting.cause in _OF_TALKS else parting.label
+        site = "" if parting.cause in _ANYWHERE else parting.site
         self.totals[parting.cause, part] += lost.weight
         key = (parting.cause, part, site)
         found = self.breaks.get(key)
@@ -129,12 +137,13 @@ class Tally:
     def sure(self, rules: LintRules) -> Iterator[tuple[Cause, Break, int]]:
         """Give the breaks that are worth a word, with their cause, and of how many prompts they are a part."""
         for (_, part, _), found in self.breaks.items():
-            base = self.continuing if found.cause in _OF_TALKS else self.prompts
+            of_talks = found.cause in _OF_TALKS and not self.question
+            base = self.continuing if of_talks else self.prompts
             cause = self._cause_of(found)
             share = found.seen / max(1, base)
             if found.seen < rules.least_seen or found.tokens < rules.least_tokens:
                 continue
-            if share < (_TENTH if found.cause in _OF_TALKS else rules.least_share):
+            if share < (_TENTH if of_talks else rules.least_share):
                 continue
             if cause in WORDS and not self._keeps_its_place(found, part, share):
                 continue
