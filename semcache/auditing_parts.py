@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 
 from semcache.asking.pace import Pace
-from semcache.asking.purse import Purse
+from semcache.asking.purse import Price, Purse
 from semcache.auditing.auditor import Auditing, AuditLimits, Heard, Spawn
 from semcache.auditing.books import Books
 from semcache.auditing.told import Told
@@ -33,9 +33,9 @@ def auditing_of(
     clock: Clock,
     spawn: Spawn,
     told: Told,
-    limits: AuditLimits | None = None,
     heard: Heard | None = None,
     sides: SideSink | None = None,
+    price: Price = micro_usd,
 ) -> Auditing:
     """Give the auditor of a worker; the caller spawns its `run` and calls `flush` once at the end.
 
@@ -47,11 +47,11 @@ def auditing_of(
         clock: time.
         spawn: starts a task that the lifespan owns.
         told: the metrics.
-        limits: bounds.
         heard: hears of each label.
+        price: of tokens.
         sides: gets a record of each call.
     """
-    purse = Purse(shelves.budget, micro_usd, audit_caps, sides)
+    purse = Purse(shelves.budget, price, audit_caps, sides)
     bench = Bench(
         similar=similar_by(encoder, Pace(rate=1.0, burst=4.0), clock) if encoder is not None else None,
         backends=backends,
@@ -69,7 +69,7 @@ def auditing_of(
         clock=clock,
         spawn=spawn,
         told=told,
-        limits=limits or AuditLimits(),
+        limits=AuditLimits(),
     )
     auditing.heard = heard
     return auditing

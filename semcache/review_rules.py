@@ -115,8 +115,8 @@ class DraftRecord:
     what the draft and a plain call were expected to cost before, `saved` what it saved against the plain
     call afterwards, itself included (negative: it lost), all in micro-USD, None without a price. `output` and
     `original` are tokens written now and in the answer drafted from; `accepted` and `rejected` tokens of it that
-    a backend took and did not take; `seconds` the time saved against the original call, None where unknown. `model` and `backend`
-    say who revised, where that was not the request's own.
+    a backend took and did not take; `seconds` the time saved against the original call, None where unknown.
+    `model` and `backend` say who revised.
     """
 
     way: str

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
-from semcache.asking.purse import Purse
+from semcache.asking.purse import Price, Purse
 from semcache.core import TenantId
 from semcache.cost.prices import micro_usd
 from semcache.errors import StoreError
@@ -45,6 +45,7 @@ def revising_of(
     spawn: Spawn,
     new_id: Callable[[], str],
     told: Told,
+    price: Price = micro_usd,
 ) -> Revising:
     """Give what makes answers from drafts.
 
@@ -58,11 +59,12 @@ def revising_of(
         spawn: starts a task that the lifespan owns.
         new_id: gives fresh ids of answers.
         told: the metrics.
+        price: of tokens.
     """
     return Revising(
         backends,
         Bands(evidence, count, clock, spawn, allowance),
-        micro_usd,
+        price,
         verifier=verifier,
         clock=clock,
         new_id=new_id,
@@ -103,6 +105,7 @@ def sights_of(
     spawn: Spawn,
     told: SightsTold,
     sides: SideSink | None = None,
+    price: Price = micro_usd,
 ) -> Sights:
     """Give what sees which answers somebody should look at; the caller spawns its `run` and calls `flush` at the end.
 
@@ -113,13 +116,14 @@ def sights_of(
         clock: time.
         spawn: starts a task that the lifespan owns.
         told: the metrics.
+        price: of tokens.
         sides: gets a record of each call of the judge.
     """
     judging = Judging(
         shelves.queue,
         Promoting(shelves.queue, shelves.verdicts, evidence.labels, clock),
         backends=backends,
-        purse=Purse(JudgeAllowance(evidence.budget), micro_usd, judge_caps, sides),
+        purse=Purse(JudgeAllowance(evidence.budget), price, judge_caps, sides),
         new_word=_new_word,
         clock=clock,
         spawn=spawn,

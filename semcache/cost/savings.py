@@ -173,6 +173,10 @@ def _paid(record: RequestRecord, book: Prices) -> _Paid:
     model, backend = record.model, record.backend
     if record.draft is not None and _is_revised(record.draft):
         model, backend = record.draft.model or model, record.draft.backend or backend
+        if backend != record.backend:
+            # Whose prompt cache that was nobody says; what the draft saved stands against what it paid.
+            paid = book.cost(model, used, backend=backend, at=record.at)
+            return _Paid(paid, paid)
     plain = replace(used, cached_tokens=0, written_tokens=0, written_long_tokens=0)
     return _Paid(
         book.cost(model, used, backend=backend, at=record.at),

@@ -149,6 +149,8 @@ class Revising:
             expected=stakes.worth.draft,
             plain=stakes.worth.plain,
             original=stakes.original,
+            model=reviser.model,
+            backend=reviser.name,
         )
         if not stakes.worth.worth:
             self._end(step, record)
