@@ -39,9 +39,10 @@ def money(micro: float | None) -> str:
     dollars = micro / _MICRO
     if dollars == 0:
         return "$0"
-    size = abs(dollars)
-    text = f"{size:,.0f}" if size >= 100 else f"{size:.2f}" if size >= 0.01 else f"{size:.1g}"
-    return f"{'-' if dollars < 0 else ''}${text}"
+    size, sign = abs(dollars), "-" if dollars < 0 else ""
+    if size < 0.005:
+        return f"{sign}<$0.01"
+    return f"{sign}${size:,.0f}" if size >= 100 else f"{sign}${size:.2f}"
 
 
 def seconds(value: float) -> str:

@@ -143,8 +143,12 @@ def calibrated(scores: Sequence[float], prior: Prior, seed: int = 0) -> tuple[fl
     rates = draw.beta(alpha[used], beta[used], (_DRAWS, used.size))
     shift = np.exp(draw.normal(0.0, SHIFT, (_DRAWS, 1)))
     odds = rates / np.maximum(1.0 - rates, 1e-12) * shift
-    wrong = draw.binomial(counts[used], odds / (1.0 + odds)).sum(1) / counts.sum()
-    low, high = np.quantile(wrong, (0.025, 0.975))
+    rates = odds / (1.0 + odds)
+    wrong = draw.binomial(counts[used], rates).sum(1) / counts.sum()
+    # Of a handful of hits most likely none is wrong: the risk that they ran is told all the same.
+    risk = rates @ counts[used] / counts.sum()
+    low = min(np.quantile(wrong, 0.025), np.quantile(risk, 0.025))
+    high = max(np.quantile(wrong, 0.975), np.quantile(risk, 0.975))
     likely = float(np.clip(1.0 - np.mean([min(1.0, max(0.0, p)) for p in scores]), 0.0, 1.0))
     return min(float(low), likely), likely, max(float(high), likely)
 
