@@ -58,8 +58,8 @@ LAST_DAY = 2_932_896
 """That of the year 9999."""
 _REMEMBERED = 7 * DAY
 """Seconds that the last number of a writer is kept: a batch may be sent again that much later."""
-_PART = 200
-"""Keys written by one call: a few milliseconds of the server's time."""
+_PART = 100
+"""Keys written by one call: one or two milliseconds of the server's time."""
 _AT_ONCE = 8
 _BETWEEN = "\x1f"
 _T = TypeVar("_T")
