@@ -9,10 +9,12 @@ from heapq import nsmallest
 _PIECE = re.compile(r"[^\n.;!?,。！？；，\d]{12,}")
 """Stretches without digits: what stays the same when times and numbers change."""
 _LINE = re.compile(r"[^\n.;!?。！？；]{12,}")
-_DIGITS = re.compile(r"\d+")
 _BLANK = re.compile("[\\s\u200b-\u200f\u2060\ufeff\u00ad]+")
 _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 SKETCH = 24
+_GLANCE = 400
+_END = 6_000
+"""Characters at either end of a long text that stand for it."""
 
 
 def common_head(one: str, other: str, start: int = 0) -> int:
@@ -49,7 +51,8 @@ def common_tail(one: str, other: str, start: int = 0) -> int:
 
 def sketch(text: str) -> tuple[int, ...]:
     """Give what similar texts have in common: the same few of their pieces, chosen by hash; good in this process only."""
-    pieces = set(map(hash, _PIECE.findall(text)))
+    both_ends = text if len(text) <= 2 * _END else f"{text[:_END]}\n{text[-_END:]}"
+    pieces = set(map(hash, _PIECE.findall(both_ends)))
     return tuple(nsmallest(SKETCH, pieces))
 
 
@@ -64,13 +67,23 @@ def stable_pieces(text: str) -> frozenset[str]:
 
 
 def without_digits(text: str) -> str:
-    """Give a text with every run of digits as one 0."""
-    return _DIGITS.sub("0", text)
+    """Give a text with every digit left out; ten searches for a letter are faster than one for a pattern."""
+    for digit in "0123456789":
+        if digit in text:
+            text = text.replace(digit, "")
+    return text
 
 
 def without_blanks(text: str) -> str:
     """Give a text composed (NFC) and without white space, marks of order and widths of nothing."""
     return _BLANK.sub("", unicodedata.normalize("NFC", text))
+
+
+def differ_in_blanks(one: str, other: str) -> bool:
+    """Tell whether two texts are equal but for white space and Unicode form."""
+    begins = [without_blanks(text[:_GLANCE])[: _GLANCE // 4] for text in (one, other)]
+    short = min(map(len, begins))
+    return begins[0][:short] == begins[1][:short] and without_blanks(one) == without_blanks(other)
 
 
 def is_blank(text: str) -> bool:

@@ -23,8 +23,10 @@ from semcache.tokens import tokens_of
 _ALIKE = 0.5
 _TEMPLATE = 0.1
 _CHANGED_TOOLS = 0.3
-_TRIED = 3
+_TRIED = 2
 _LEAST_VOTES = 2
+_LEAST_VOTES_QUESTION = 6
+"""Pieces of a sketch that heads have in common at least, and questions, of which most have nothing to do with each other."""
 _LEAST_SAMPLES = 2
 _MARKS = 100_000
 _INDEX = 120
@@ -117,7 +119,7 @@ class Families:
             self._touch(family, labels)
             return Placed(family, known=True)
         keys = self._keys(scope, head)
-        placed = self._likest(head, keys)
+        placed = self._likest(head, keys, _LEAST_VOTES if within is None else _LEAST_VOTES_QUESTION)
         if placed is None:
             self._founded += 1
             kept: deque[Head] = deque(maxlen=self._rules.samples)
@@ -130,14 +132,14 @@ class Families:
         self._touch(placed.family, labels)
         return placed
 
-    def _likest(self, head: Head, keys: list[int]) -> Placed | None:
+    def _likest(self, head: Head, keys: list[int], least: int) -> Placed | None:
         votes: Counter[Family] = Counter()
         for key in keys:
             family = self._index.get(key)
             if family is not None and family.alive:
                 votes[family] += 1
         exact = self._index.get(keys[0])
-        least = min(_LEAST_VOTES, max(1, len(keys) - 1))
+        least = min(least, max(1, len(keys) // 4))
         others = [family for family, count in votes.most_common(_TRIED) if count >= least]
         for family in dict.fromkeys((exact, *others)):
             placed = _placed(family, head) if family is not None and family.alive else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from semcache.cost_port import Cause
-from semcache.linting.compare import common_head, common_tail, is_blank, masked, pieces_of, without_blanks
+from semcache.linting.compare import common_head, common_tail, differ_in_blanks, is_blank, masked, pieces_of
 from semcache.linting.rearranged import has_slid, is_same_json, other_order
 from semcache.linting.variable import Kind, Spot, number_at, variable_at
 from semcache.tokens import tokens_of
@@ -69,7 +69,7 @@ def part(one: str, other: str) -> Parting | None:
     spot = _spot(one, other, at)
     if spot is not None:
         return _varied(one, other, at, spot)
-    if without_blanks(middles[0]) == without_blanks(middles[1]):
+    if differ_in_blanks(*middles):
         return made(Cause.WHITESPACE, other, at, at, other[at:], overlap=1.0)
     return _worded(one, other, at, tail)
 

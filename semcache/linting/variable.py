@@ -67,7 +67,13 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-+/=]*")
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _STEPS = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
-_WINDOW = 80
+_WINDOW = 72
+_NEAR = 32
+_HINT = re.compile(
+    r"\d|[年月日号时点周期拜〇零一二三四五六七八九十]|day\b|\b(?:mon|tue|wed|thu|fri|sat|sun|now)\b",
+    re.IGNORECASE,
+)
+"""What no variable text is without."""
 _EPOCH = (1_300_000_000.0, 2_200_000_000.0)
 _EPOCH_APART = 800 * 86_400.0
 _AFTER = 8
@@ -86,6 +92,8 @@ def variable_at(one: str, other: str, at: int) -> Spot | None:
     Returns:
         None where it is no variable text, or where both do not go on alike behind it.
     """
+    if not _HINT.search(other, max(0, at - _NEAR), at + _NEAR):
+        return None
     for kind, pattern in ((Kind.UUID, _UUID), (Kind.TIME, _TIME)):
         spot = _matched(kind, pattern, one, other, at)
         if spot is not None:

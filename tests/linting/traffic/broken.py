@@ -40,7 +40,9 @@ def _single(rng: random.Random, dialect: str, system: Callable[[float, int], str
         yield Sent(in_dialect(dialect, system(at, number), [said("user", question(rng))]), at)
 
 
-def _talk(rng: random.Random, dialect: str, system: Callable[[float, int], str], turns: int = 10) -> Iterator[Sent]:
+def _talk(
+    rng: random.Random, dialect: str, system: Callable[[float, int], str], turns: int = 10
+) -> Iterator[Sent]:
     for _ in range(3):
         history: list[Body] = []
         for number, at in enumerate(_times(rng, turns)):
@@ -113,7 +115,10 @@ def counters(rng: random.Random, dialect: str) -> Iterator[Sent]:
 
 
 def names_before_rules(rng: random.Random, dialect: str) -> Iterator[Sent]:
-    rules, hello = prose(rng, 50), rng.choice(("You talk to {}. ", "Customer: {}\n", "The user's name is {}.\n"))
+    rules, hello = (
+        prose(rng, 50),
+        rng.choice(("You talk to {}. ", "Customer: {}\n", "The user's name is {}.\n")),
+    )
     for name in NAMES:
         history: list[Body] = []
         for at in _times(rng, 2):
@@ -139,7 +144,9 @@ def tools_with_keys_in_any_order(rng: random.Random, dialect: str) -> Iterator[S
 
 
 def tools_come_and_go(rng: random.Random, dialect: str) -> Iterator[Sent]:
-    tools = [tool(rng, name) for name in ("find", "book", "cancel", "pay", "ship", "track", "rate", "call", "note")]
+    tools = [
+        tool(rng, name) for name in ("find", "book", "cancel", "pay", "ship", "track", "rate", "call", "note")
+    ]
     rules = prose(rng, 60)
     for _ in range(4):
         history: list[Body] = []
@@ -160,7 +167,9 @@ def chunks_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
         if in_system:
             yield Sent(in_dialect(dialect, text, [said("user", asked)]), at)
         else:
-            yield Sent(in_dialect(dialect, "Answer from the sources.", [said("user", f"{text}\n\n{asked}")]), at)
+            yield Sent(
+                in_dialect(dialect, "Answer from the sources.", [said("user", f"{text}\n\n{asked}")]), at
+            )
 
 
 def keys_of_facts_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
@@ -210,7 +219,11 @@ def results_cut_later(rng: random.Random, dialect: str) -> Iterator[Sent]:
     for _ in range(2):
         history: list[Body] = []
         for at in _times(rng, 12):
-            history += [said("user", prose(rng, 2)), said("assistant", sentence(rng)), said("user", prose(rng, 30))]
+            history += [
+                said("user", prose(rng, 2)),
+                said("assistant", sentence(rng)),
+                said("user", prose(rng, 30)),
+            ]
             yield Sent(in_dialect(dialect, rules, list(history)), at)
             if len(history) >= 7:
                 history[-7 + 3] = said("user", "[cut]" + prose(rng, 1))
@@ -223,7 +236,9 @@ def times_rewritten_in_history(rng: random.Random, dialect: str) -> Iterator[Sen
     for _ in range(2):
         for turn, at in enumerate(_times(rng, 8)):
             history = [
-                said("user", f"[{(turn - k // 2) * 3 + 1} minutes ago] {texts[k]}") if k % 2 == 0 else said("assistant", texts[k])
+                said("user", f"[{(turn - k // 2) * 3 + 1} minutes ago] {texts[k]}")
+                if k % 2 == 0
+                else said("assistant", texts[k])
                 for k in range(2 * turn + 1)
             ]
             yield Sent(in_dialect(dialect, rules, history), at)

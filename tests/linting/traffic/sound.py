@@ -6,7 +6,18 @@ import random
 from collections.abc import Iterator
 
 from tests.linting.traffic.broken import BEGIN, Make, _single, _stamp, _times
-from tests.linting.traffic.words import NAMES, Body, Sent, document, in_dialect, prose, question, said, sentence, tool
+from tests.linting.traffic.words import (
+    NAMES,
+    Body,
+    Sent,
+    document,
+    in_dialect,
+    prose,
+    question,
+    said,
+    sentence,
+    tool,
+)
 
 
 def plain_questions(rng: random.Random, dialect: str) -> Iterator[Sent]:
@@ -70,7 +81,9 @@ def other_chunks_each_time(rng: random.Random, dialect: str) -> Iterator[Sent]:
     chunks = [prose(rng, 6) for _ in range(40)]
     for at in _times(rng, 40):
         text = "\n\n".join(rng.sample(chunks, 6))
-        body = in_dialect(dialect, "Answer from the sources.", [said("user", f"Sources:\n{text}\n\n{question(rng)}")])
+        body = in_dialect(
+            dialect, "Answer from the sources.", [said("user", f"Sources:\n{text}\n\n{question(rng)}")]
+        )
         yield Sent(body, at)
 
 
@@ -99,7 +112,9 @@ def forks(rng: random.Random, dialect: str) -> Iterator[Sent]:
 
 def two_versions(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 50)
-    yield from _single(rng, dialect, lambda _at, _n: f"You are version {rng.choice('AB')} of a helper.\n{rules}")
+    yield from _single(
+        rng, dialect, lambda _at, _n: f"You are version {rng.choice('AB')} of a helper.\n{rules}"
+    )
 
 
 def window_with_large_hops(rng: random.Random, dialect: str) -> Iterator[Sent]:

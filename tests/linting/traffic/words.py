@@ -8,32 +8,120 @@ from typing import Any
 
 Body = dict[str, Any]
 
-_SUBJECTS = (
-    "the agent,an order,the customer,every answer,a refund,the invoice,this policy,a shipment,the schedule,any warranty,"
-    "the patient,a contract,the booking,each report,the parcel,a complaint,the device,an account,the meeting,the lesson"
-).split(",")
-_VERBS = (
-    "must mention,should never repeat,may include,has to confirm,always needs,can wait for,describes,depends on,"
-    "replaces,is checked against,is filed under,refers to,comes before,is sent with,belongs to,is kept apart from"
-).split(",")
-_OBJECTS = (
-    "the delivery address,a short summary,the exact amount,two examples,the terms of use,a polite greeting,its source,"
-    "the regional office,an open ticket,the original wording,a signed form,the responsible team,its own appendix,"
-    "the previous agreement,a second opinion,the printed manual,a calm tone,the quality label"
-).split(",")
-_TAILS = (
-    ",when asked, without delay, in plain words, unless told otherwise, for all regions, at no extra charge,"
-    " after a review, on working days, if it is known, as written above, in the customer's language"
-).split(",")
-_HAN = (
-    "回答必须简明,不要重复客户的问题,所有价格以人民币计算,退货需要保留包装,请先核对订单信息,遇到投诉应当道歉,"
-    "不得透露内部资料,地址修改需要确认,发票可以电子形式寄出,配送时间视地区而定,保修期按合同约定,语气要礼貌耐心,"
-    "如不清楚请转人工,引用条款时注明出处,优惠不能叠加使用,海外订单另行报价"
-).split(",")
-NAMES = (
-    "Alice Johnson,Bob Miller,Carla Gomez,David Lee,Emma Schmidt,Farid Khan,Grace Okafor,Hiro Tanaka,Ines Silva,Jonas Berg,"
-    "Kira Novak,Liam Murphy,Mei Chen,Noor Haddad,Olga Ivanova,Pablo Ruiz,Quinn Walsh,Rosa Conti,Sven Dahl,Tara Singh"
-).split(",")
+_SUBJECTS = [
+    "the agent",
+    "an order",
+    "the customer",
+    "every answer",
+    "a refund",
+    "the invoice",
+    "this policy",
+    "a shipment",
+    "the schedule",
+    "any warranty",
+    "the patient",
+    "a contract",
+    "the booking",
+    "each report",
+    "the parcel",
+    "a complaint",
+    "the device",
+    "an account",
+    "the meeting",
+    "the lesson",
+]
+_VERBS = [
+    "must mention",
+    "should never repeat",
+    "may include",
+    "has to confirm",
+    "always needs",
+    "can wait for",
+    "describes",
+    "depends on",
+    "replaces",
+    "is checked against",
+    "is filed under",
+    "refers to",
+    "comes before",
+    "is sent with",
+    "belongs to",
+    "is kept apart from",
+]
+_OBJECTS = [
+    "the delivery address",
+    "a short summary",
+    "the exact amount",
+    "two examples",
+    "the terms of use",
+    "a polite greeting",
+    "its source",
+    "the regional office",
+    "an open ticket",
+    "the original wording",
+    "a signed form",
+    "the responsible team",
+    "its own appendix",
+    "the previous agreement",
+    "a second opinion",
+    "the printed manual",
+    "a calm tone",
+    "the quality label",
+]
+_TAILS = [
+    "",
+    "when asked",
+    " without delay",
+    " in plain words",
+    " unless told otherwise",
+    " for all regions",
+    " at no extra charge",
+    " after a review",
+    " on working days",
+    " if it is known",
+    " as written above",
+    " in the customer's language",
+]
+_HAN = [
+    "回答必须简明",
+    "不要重复客户的问题",
+    "所有价格以人民币计算",
+    "退货需要保留包装",
+    "请先核对订单信息",
+    "遇到投诉应当道歉",
+    "不得透露内部资料",
+    "地址修改需要确认",
+    "发票可以电子形式寄出",
+    "配送时间视地区而定",
+    "保修期按合同约定",
+    "语气要礼貌耐心",
+    "如不清楚请转人工",
+    "引用条款时注明出处",
+    "优惠不能叠加使用",
+    "海外订单另行报价",
+]
+NAMES = [
+    "Alice Johnson",
+    "Bob Miller",
+    "Carla Gomez",
+    "David Lee",
+    "Emma Schmidt",
+    "Farid Khan",
+    "Grace Okafor",
+    "Hiro Tanaka",
+    "Ines Silva",
+    "Jonas Berg",
+    "Kira Novak",
+    "Liam Murphy",
+    "Mei Chen",
+    "Noor Haddad",
+    "Olga Ivanova",
+    "Pablo Ruiz",
+    "Quinn Walsh",
+    "Rosa Conti",
+    "Sven Dahl",
+    "Tara Singh",
+]
 
 
 def sentence(rng: random.Random) -> str:
@@ -61,7 +149,10 @@ def tool(rng: random.Random, name: str) -> Body:
     names = rng.sample(("city", "order", "amount", "language", "limit", "reason", "currency"), 3)
     fields = {one: {"type": "string", "description": sentence(rng)} for one in names}
     schema = {"type": "object", "properties": fields, "required": names[:1]}
-    return {"type": "function", "function": {"name": name, "description": prose(rng, 2), "parameters": schema}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": prose(rng, 2), "parameters": schema},
+    }
 
 
 def shuffled_keys(value: Any, rng: random.Random) -> Any:
@@ -96,7 +187,8 @@ def in_dialect(dialect: str, system: str, messages: list[Body], tools: list[Body
         flat = [one["function"] for one in tools or ()]
         if flat:
             body["tools"] = [
-                {"name": f["name"], "description": f["description"], "input_schema": f["parameters"]} for f in flat
+                {"name": f["name"], "description": f["description"], "input_schema": f["parameters"]}
+                for f in flat
             ]
         return body
     if dialect == "responses":
