@@ -30,6 +30,7 @@ _TERMINATED = 143
 
 Files = Annotated[list[Path], typer.Argument(help="Log files, packed or not; - is standard input.")]
 Html = Annotated[Path | None, typer.Option(help="Write the report as one page of HTML into this file.")]
+PolicyOut = Annotated[Path | None, typer.Option(help="Write the proposed policy file here.")]
 Policy = Annotated[
     Path | None, typer.Option("--policies", help="Policy file, or a directory of them. [default: built in]")
 ]
@@ -55,6 +56,7 @@ def analyze(
     *,
     json: Json = False,
     html: Html = None,
+    policy_out: PolicyOut = None,
     policies: Policy = None,
     tenant: Tenant = "",
     limit: Limit = 0,
@@ -71,8 +73,9 @@ def analyze(
     configure_logs()  # to stderr: stdout may be read by a program
     if format and format not in FORMATS:
         raise SemcacheError(f"--format {format}: is none of {', '.join(FORMATS)}")
-    if html is not None and not html.absolute().parent.is_dir():
-        raise SemcacheError(f"{html}: there is no such directory")
+    for target in (html, policy_out):
+        if target is not None and not target.absolute().parent.is_dir():
+            raise SemcacheError(f"{target}: there is no such directory")
     snapshot = policies_at(policies)
     order = AnalysisOrder(
         files=files,
@@ -93,23 +96,28 @@ def analyze(
             found = analysed(lambda: settings, order, pricing, progress)
     finally:
         signal.signal(signal.SIGTERM, previous)
-    _show(found, html, json=json)
-
-
-def _show(found: Findings, html: Path | None, *, json: bool) -> None:
     if html is not None:
-        try:
-            html.write_text(page_of(found), encoding="utf-8")
-        except OSError as error:
-            raise SemcacheError(f"{html}: cannot be written: {error.strerror}") from None
+        _written(html, page_of(found))
+    if policy_out is not None:
+        _written(policy_out, found.advice.policy if found.advice else "")
+    _show(found, json=json)
+
+
+def _show(found: Findings, *, json: bool) -> None:
     if json:
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
-    else:
-        console = wide_console()
-        for part in report_of(found):
-            console.print(part)
-    if html is not None:
-        typer.echo(f"report written to {html}", err=True)
+        return
+    console = wide_console()
+    for part in report_of(found):
+        console.print(part)
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SemcacheError(f"{path}: cannot be written: {error.strerror}") from None
+    typer.echo(f"written: {path}", err=True)
 
 
 def _stopped(_number: int, _frame: FrameType | None) -> None:

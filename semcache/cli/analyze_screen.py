@@ -93,7 +93,7 @@ def report_of(found: Findings) -> Iterator[RenderableType]:
 def _section(title: str, parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
     yield Text(f"\n{title}", style="bold")
     for part in parts:
-        yield Padding(part, (0, 0, 0, 2))
+        yield Padding(part, (0, 0, 0, 2), expand=False)
 
 
 def _line(text: str) -> RenderableType:
@@ -304,8 +304,7 @@ def _advice(advice: Advice) -> Iterator[RenderableType]:
     for number, step in enumerate(advice.steps, 1):
         yield _line(f"{number}. {step}")
     if advice.policy:
-        yield _line("\nA policy file to begin with:\n")
-        yield Padding(Text(advice.policy), (0, 0, 0, 2))
+        yield _line("a policy file to begin with: --policy-out FILE writes it")
 
 
 def _when(at: float) -> str:
