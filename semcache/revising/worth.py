@@ -15,13 +15,14 @@ from semcache.tokens import tokens_of
 
 Price = Callable[[str, Usage | None], int | None]
 """Gives the micro-USD of tokens of a model; None: not known."""
-_MILLION = 1_000_000
+_SAMPLE, _TIMES = 10_000, 100
+"""Tokens that are priced to learn what a million cost: a million at once would be in the dear step for long prompts."""
 
 
 def prices_of(price: Price, model: str) -> Prices | None:
     """Give what a model's tokens cost; None: not known."""
-    read, wrote = price(model, Usage(_MILLION, 0)), price(model, Usage(0, _MILLION))
-    return None if read is None or wrote is None else Prices(read, wrote)
+    read, wrote = price(model, Usage(_SAMPLE, 0)), price(model, Usage(0, _SAMPLE))
+    return None if read is None or wrote is None else Prices(read * _TIMES, wrote * _TIMES)
 
 
 def original_tokens(draft: Draft, text: str) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from semcache.core import Usage
+from semcache.cost.prices import micro_usd
 from semcache.decide.revision.worth import Prices, Saved
 from semcache.revising.revision import Revised, Unrevised
 from semcache.revising.stakes import Stakes, stakes_of
@@ -65,3 +66,10 @@ def test_tokens_are_guessed_by_script() -> None:
 def test_prices_are_those_of_a_million() -> None:
     assert prices_of(Scene().price, "m") == PRICES
     assert prices_of(Scene().price, "unpriced") is None
+
+
+def test_prices_are_those_of_prompts_of_a_usual_length() -> None:
+    """Long prompts of this model cost twice."""
+    prices = prices_of(micro_usd, "claude-sonnet-4-5")
+    assert prices is not None
+    assert (prices.input, prices.output) == (3_000_000, 15_000_000)
