@@ -21,6 +21,8 @@ from semcache.auditing.tallying import Tallying
 from semcache.auditing_parts import auditing_of
 from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
+from semcache.cost.symptoms import Retries
+from semcache.cost_parts import price_book, pricing
 from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import SemcacheError
@@ -258,6 +260,7 @@ class _Parts:
             self.gate,
         )
         self.metrics = Metrics(self.health.gauges)
+        self.book = price_book(self.settings)
         self.ledger = Ledger(self.metrics, sys.stdout.buffer if self.settings.log_requests else None)
         self.sights = sights_of(
             self.reviewing, self.evidence, self.backends, self.clock, self.tasks.spawn, self.metrics.review
@@ -299,6 +302,8 @@ class _Parts:
             recent=RecentRequests(self.settings.store.near_bytes // 4),
             replay=Replay(self.ids.completion, self.clock.now, self.settings.store.near_bytes),
             records=Tallying(self.ledger, self.auditing.books),
+            price=pricing(self.book),
+            retries=Retries(),
             clock=self.clock,
             new_request_id=self.ids.request,
             body_limit=self.settings.limits.body_bytes,

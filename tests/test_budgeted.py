@@ -18,6 +18,7 @@ from semcache.budgeting.gate import LIFE, Gate
 from semcache.budgeting.open_holds import OpenHolds
 from semcache.budgeting.settling import Settling
 from semcache.core import Outcome, RequestRecord, Usage
+from semcache.cost.symptoms import Retries
 from semcache.cost_port import Claim
 from semcache.errors import StoreError, UpstreamError
 from semcache.policy.loader import load_directory
@@ -121,6 +122,8 @@ class House:
             replay=Replay(lambda: "id", self.clock.now, 1 << 20),
             recent=RecentRequests(1 << 20),
             records=self.settling,
+            price=lambda model, usage, backend: None,
+            retries=Retries(),
             clock=self.clock,
             new_request_id=lambda: f"request-{next(ids)}",
             body_limit=1 << 20,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import structlog
 
+from semcache.core import Usage
+from semcache.cost.symptoms import Retries
 from semcache.errors import SemcacheError
 from semcache.pipeline import Pipeline
 from semcache.ports import Clock, RecordSink
@@ -29,6 +31,7 @@ class ChatEndpoint:
     """Answers POST /v1/chat/completions.
 
     Args:
+        price: micro-USD of tokens of a model, at an upstream; None: not known.
         body_limit: bytes of a request body.
         body_deadline: seconds for a body to arrive.
     """
@@ -38,6 +41,8 @@ class ChatEndpoint:
     replay: Replay
     recent: RecentRequests
     records: RecordSink
+    price: Callable[[str, Usage, str], int | None]
+    retries: Retries
     clock: Clock
     new_request_id: Callable[[], str]
     body_limit: int

@@ -11,7 +11,9 @@ from semcache.answer.canonical import Incomplete
 from semcache.answer.render import UsageMode
 from semcache.answer.shared import Head
 from semcache.answer.strip import UsageStripper
-from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord
+from semcache.asking.calls import text_of
+from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord, Usage
+from semcache.cost.symptoms import repetition
 from semcache.cost_rules import Trimming
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
@@ -23,7 +25,7 @@ from semcache.proxy.errors import error_event, error_reply
 from semcache.proxy.guess import guessed
 from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
 from semcache.proxy.recent import read_chat
-from semcache.proxy.status import Told, forward_headers, hit_headers, told
+from semcache.proxy.status import Told, forward_headers, hit_headers, money_headers, told
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.revising.replies import drafted
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _SSE = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 _JSON = (b"content-type", b"application/json")
 _CLIENT_CLOSED = 499
+_LOOKED_AT = 4096
+"""Characters of an answer: a loop runs until something stops it, and looking takes time that others wait."""
 
 
 class Exchange:
@@ -73,6 +77,7 @@ class Exchange:
         self._overhead = self._end.clock.monotonic() - self._started
         if isinstance(answer, Served):
             head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id)
+            head += self._money(0, answer.entry.completion.usage)
             # An edited answer keeps its name: what was laid out for an earlier version is not it.
             name = f"{answer.entry.id}.{answer.entry.version}"
             await self._replay(answer.entry.completion, name, head)
@@ -152,6 +157,8 @@ class Exchange:
         passed = reply_headers(head.headers, counted=False)
         named = any(name == b"x-request-id" for name, _ in passed)
         ours = forward_headers(trace, head.status, self.request_id, named=named)
+        if trace.completion is not None and not trace.collapsed:
+            ours += self._money(self._price(trace.completion.usage), None)
         await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
 
     async def _relay_stream(self, answer: Forwarded, asked: Asked, head: Head) -> None:
@@ -182,6 +189,16 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": head})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
+    def _money(self, cost: int | None, saved: Usage | None) -> list[Pair]:
+        """Say what the answer cost and saved, in micro-USD, as far as prices are known."""
+        return money_headers(cost, self._price(saved))
+
+    def _price(self, usage: Usage | None) -> int | None:
+        asked, trace = self._asked, self._trace
+        if usage is None or asked is None or trace is None:
+            return None
+        return self._end.price(asked.request.model, usage, trace.backend)
+
     # -- ending -------------------------------------------------------------------------
 
     def left(self) -> None:
@@ -202,6 +219,13 @@ class Exchange:
         """True when a model worked for this request: it answered, or may have until the client left."""
         failed = isinstance(self._error, RequestError) or (self._error is not None and not self._streaming)
         return self._status in (200, _CLIENT_CLOSED) and not failed
+
+    def _is_retry(self, asked: Asked, trace: Trace) -> bool:
+        """True when the same caller had the very same answered by a model, or failed, moments ago."""
+        if trace.served or trace.collapsed or not trace.key:
+            return False
+        who = f"{trace.key}\x00{asked.caller.key_name}\x00{asked.directives.user or asked.request.end_user}"
+        return self._end.retries.seen(trace.policy.tenant, who, self._started, self._end.clock.monotonic())
 
     def record(self) -> RequestRecord:
         """Give the one fact this request leaves behind."""
@@ -264,6 +288,8 @@ class Exchange:
             key_name=asked.caller.key_name,
             labels=asked.labels,
             draft=trace.draft,
+            retry=self._is_retry(asked, trace),
+            repetition=_repetition(trace),
             backend=trace.backend,
             is_local=trace.is_local,
             estimated=guess,
@@ -277,3 +303,10 @@ def _left_away(trace: Trace) -> int:
     """Tokens that trimming the history saved."""
     trimmed = trace.trimmed
     return trimmed.tokens if trimmed is not None and trimmed.way in (Trimming.WINDOW, Trimming.SUMMARY) else 0
+
+
+def _repetition(trace: Trace) -> float | None:
+    """How much a model's answer repeats itself towards its end; None for what is no new answer."""
+    if trace.completion is None or trace.served or trace.collapsed:
+        return None
+    return round(repetition(text_of(trace.completion)[-_LOOKED_AT:]), 3)

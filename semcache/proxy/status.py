@@ -58,6 +58,12 @@ def history_headers(trimmed: Trimmed) -> list[Pair]:
     return [(b"semcache-history", what)]
 
 
+def money_headers(cost: int | None, saved: int | None) -> list[Pair]:
+    """Say what an answer cost and what the cache saved, in micro-USD; what is not known is left away."""
+    pairs = ((b"semcache-cost", cost), (b"semcache-saved", saved))
+    return [(name, b"%d" % money) for name, money in pairs if money is not None]
+
+
 def hit_headers(entry: Entry, trace: Trace, now: float, request_id: str) -> list[Pair]:
     """Headers of a reply served from the cache (content type and length are the caller's)."""
     what = told(trace)
