@@ -122,7 +122,7 @@ class Claim:
 class BudgetState:
     """One budget's present window: `begins` and `ends` in Unix seconds, money in micro-USD.
 
-    `spent` is settled, `held` set aside for calls under way.
+    `spent` is settled, `held` set aside for calls under way. `refused` counts requests that its money refused, where that is counted.
     """
 
     rule: BudgetRule
@@ -131,6 +131,7 @@ class BudgetState:
     spent: int
     held: int
     requests: int
+    refused: int = 0
 
     @property
     def left(self) -> int | None:

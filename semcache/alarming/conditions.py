@@ -19,6 +19,8 @@ RECENT_DAYS, EARLIER_DAYS = 2, 7
 """Growth: today and yesterday against the seven days before."""
 SUBJECTS = 32
 """Tasks of a tenant that are told apart: those with the most requests."""
+_NEARLY = 0.9
+"""From this share on, what is left of a hard limit may be too little for another call."""
 UNLABELLED = "(no task)"
 
 _GROWS = frozenset(
@@ -129,9 +131,12 @@ def _steps(
 
 
 def _is_full(state: BudgetState) -> bool:
-    """True when another call like those so far would be refused: spending itself stops short of a hard limit."""
+    """True where calls are refused, or the next one like those so far would be: spending stops short of a hard limit."""
+    if state.refused > 0:
+        return True
     mean = state.spent / state.requests if state.requests > 0 else 0.0
-    return state.left is not None and state.spent > 0 and state.left <= mean
+    most = state.rule.hard or 0
+    return state.left is not None and state.spent >= _NEARLY * most and state.spent > 0 and state.left <= mean
 
 
 def of_bounds(broken: Mapping[str, bool], rules: AlarmRules) -> Iterator[Reading]:

@@ -167,8 +167,9 @@ def test_steps_of_a_budget() -> None:
 def test_a_hard_limit_counts_as_reached_where_no_call_fits_in_any_more() -> None:
     rule = BudgetRule("team", hard=1000)
     assert steps_of(state(rule, 970, requests=20))["team 100%"]
-    assert steps_of(state(rule, 600, held=400, requests=20))["team 100%"]
+    assert steps_of(replace(state(rule, 700, requests=20), refused=1))["team 100%"]
     assert not steps_of(state(rule, 900, requests=20))["team 100%"]
+    assert not steps_of(state(rule, 600, held=400, requests=1))["team 100%"]
     assert not steps_of(state(rule, 0, held=1000, requests=20))["team 100%"]
 
 
