@@ -239,6 +239,10 @@ class LintShelf(Protocol):
         """Give what was found, most tokens lost first; equal findings of several workers added up."""
         ...
 
+    async def tenants(self) -> tuple[TenantId, ...]:
+        """Give who has any, sorted."""
+        ...
+
 
 class AlarmKind(StrEnum):
     """What an alarm is about."""

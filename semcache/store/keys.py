@@ -18,6 +18,7 @@ no quoted tenant can produce.
     v:<id>        list of earlier versions of an entry, newest first
     al, ah        audit log: its lines, and a hash of where it ends and what it let go (`store.verdicts`); never expire
     rq            entries that wait for a human (`store.queue`, whose keys all begin with r)
+    lint:<day>    what keeps prompts from being reused (`store.lint_shelf`)
     warm          heads of prompts to compute beforehand (`store.warm_shelf`)
     cost:<day>    what requests cost (`store.cost_book`, whose keys all begin with cost)
 
