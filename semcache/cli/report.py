@@ -20,6 +20,7 @@ from semcache.cli.alarms import alarms
 from semcache.cli.budgets import budgets
 from semcache.cli.cost import cost
 from semcache.cli.options import Config, Data, Json, settings_from
+from semcache.cli.prefixes import prefixes
 from semcache.cli.quality import Findings, Quality, read_quality
 from semcache.cli.screen import wide_console
 from semcache.core import TenantId
@@ -34,6 +35,7 @@ app = typer.Typer(help="What the cache does: costs and savings, quality of its h
 app.command("cost")(cost)
 app.command("alarms")(alarms)
 app.command("budgets")(budgets)
+app.command("prefixes")(prefixes)
 _DAY = 86_400.0
 _DEADLINE = 10.0
 
