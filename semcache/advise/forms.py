@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import IO, Any
 
 from semcache.advise.decoding import Flaw, cells_of, json_of, row_of, text_of
-from semcache.advise.formats.recognise import SOURCES
+from semcache.advise.formats.recognise import SOURCES, is_conversation
 from semcache.advise.rows import Skipped
 from semcache.advise.splitting import Form, Record, records
 from semcache.advise.spool import Source
@@ -20,6 +20,7 @@ _COLUMNS = re.compile(
     r"\b(prompt|question|query|input|messages|request|trace_?id|text|instruction|utterance|user_input)\b",
     re.IGNORECASE,
 )
+_LONGEST_HEADER = 4096
 _TABLES = (".csv", ".tsv")
 _TEXTS = (".txt", ".text", ".md", ".prompts")
 
@@ -65,35 +66,39 @@ def shape_of(source: Source, told: str) -> Shape | Skipped:
 def _form(head: bytes, suffix: str, told: str) -> Form | None:
     text = head.lstrip()
     lines = [line for line in text.split(b"\n") if line.strip()]
-    if text[:1] == b"[":
-        several = len(lines) > 2 and lines[1].lstrip()[:1] == b"[" and _is_whole(lines[0])
-        return Form.LINES if several else Form.DOCUMENT
-    if (
-        text[:1] == b"{"
-        and not _is_whole(lines[0])
-        and (len(lines) < 2 or lines[1].lstrip()[:1] not in (b"{", b""))
-    ):
-        return Form.DOCUMENT
-    # The first line may be the end of one that was cut off.
-    if any(line.lstrip()[:1] == b"{" for line in lines[:20]):
-        return Form.LINES
+    if text[:1] in (b"[", b"{"):
+        return _json_form(lines)
     if b"\x00" in head:
         return None
-    if suffix in _TABLES:
+    first = text_of(lines[0])[0]
+    if suffix in _TABLES or (suffix not in _TEXTS and _is_header(first)):
         return Form.CSV
+    # The first line may be the end of one that was cut off.
+    if any(line.lstrip()[:1] == b"{" for line in lines[1:20]):
+        return Form.LINES
     if suffix in _TEXTS or told == "prompts":
         return Form.TEXT
-    if text[:1] == b'"' and all(_is_whole(line) for line in lines[:5][:-1]):
-        return Form.LINES
-    first = text_of(lines[0])[0]
-    is_table = any(mark in first for mark in _DELIMITERS) and len(first) < 4096
-    return Form.CSV if is_table and len(_COLUMNS.findall(first)) > 0 and _is_header(first) else None
+    return Form.LINES if text[:1] == b'"' and _is_whole(lines[0]) else None
+
+
+def _json_form(lines: list[bytes]) -> Form:
+    """Tell one value a line from one that goes over many, and from an array of everything."""
+    begin = lines[0].lstrip()[:1]
+    second = lines[1].lstrip()[:1] if len(lines) > 1 else b""
+    value = json_of(lines[0])
+    if begin == b"[":
+        several = not isinstance(value, Flaw) and (second == b"[" or is_conversation(value))
+        return Form.LINES if several else Form.DOCUMENT
+    return Form.DOCUMENT if isinstance(value, Flaw) and second != b"{" else Form.LINES
 
 
 def _is_header(line: str) -> bool:
-    """A header has short names, not sentences."""
+    """A header has short names, not sentences nor JSON, and one of them is known."""
+    if len(line) > _LONGEST_HEADER or not _COLUMNS.search(line) or any(mark in line for mark in "{}:"):
+        return False
     delimiter = max(_DELIMITERS, key=line.count)
-    return all(len(name.split()) < 4 and len(name) < 40 for name in line.split(delimiter))
+    names = line.split(delimiter)
+    return len(names) > 1 and all(len(name.split()) < 4 and len(name) < 40 for name in names)
 
 
 def _is_whole(line: bytes) -> bool:

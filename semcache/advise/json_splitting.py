@@ -53,12 +53,19 @@ class _Element:
         self.most = most
         self.length = 0
         self.lines = 0
+        self.tail = b""
         self._parts: list[bytes] = []
 
     def add(self, text: bytes) -> None:
-        """Read on."""
+        """Read on; blanks in front belong to no element."""
+        if not self.length:
+            bare = text.lstrip()
+            self.offset += len(text) - len(bare)
+            self.line += text.count(b"\n", 0, len(text) - len(bare))
+            text = bare
         self.length += len(text)
         self.lines += text.count(b"\n")
+        self.tail = (self.tail + text)[-_TAIL:]
         if self.length <= self.most:
             self._parts.append(text)
         else:
@@ -69,25 +76,18 @@ class _Element:
         """True when its bytes were let go."""
         return self.length > self.most
 
-    def tail(self) -> bytes:
-        """Give its last bytes."""
-        return self._parts[-1][-_TAIL:] if self._parts else b""
-
     def taken(self, beyond: int, *, whole: bool) -> Piece | None:
         """Give it (None: it is blank) and begin the next one, `beyond` bytes behind its end."""
-        raw = b"".join(self._parts)
-        front = len(raw) - len(raw.lstrip())
-        line = self.line + raw.count(b"\n", 0, front)
-        piece: Piece | None = (self.offset + front, len(raw.strip()), line, raw.strip())
+        raw = b"".join(self._parts).rstrip()
+        piece: Piece | None = (self.offset, len(raw), self.line, raw if whole else None)
         if self.is_long:
             piece = (self.offset, self.length, self.line, None)
-        elif not raw.strip():
+        elif not raw:
             piece = None
-        elif not whole:
-            piece = (self.offset + front, len(raw.strip()), line, None)
         self.offset += self.length + beyond
         self.line += self.lines
         self.length = self.lines = 0
+        self.tail = b""
         self._parts.clear()
         return piece
 
@@ -109,9 +109,6 @@ class _Scan:
         """Give the elements; afterwards `wrapped` says where to begin again, if anywhere."""
         while not self._ended and (chunk := self._file.read(_CHUNK)):
             yield from self._chunk(chunk)
-            if self._element.is_long and self._base == 0 and self._rows is not None:
-                self.wrapped = self._rows
-                return
         whole = self._depth == 0 and not self._in_string
         last = None if self._ended else self._element.taken(0, whole=whole)
         if last is not None:
@@ -131,13 +128,24 @@ class _Scan:
                 self._in_string = True
             elif (end := self._bracket(token[0], chunk, begun, at)) is not None:
                 self._element.add(chunk[begun:end])
+                if self._is_wrapper():
+                    return
                 piece = self._element.taken(at - end, whole=True)
+                self._rows = None
                 begun = at
                 if piece is not None:
                     yield piece
                 if self._ended:
                     return
         self._element.add(chunk[begun:])
+        self._is_wrapper()
+
+    def _is_wrapper(self) -> bool:
+        """Tell whether the element holds the rows and is too long to be held itself: then this way ends here."""
+        if self._element.is_long and self._base == 0 and self._rows is not None:
+            self.wrapped = self._rows
+            self._ended = True
+        return self.wrapped is not None
 
     def _string(self, chunk: bytes, at: int) -> int:
         """Go to the end of a string, or of the chunk."""
@@ -168,12 +176,8 @@ class _Scan:
             # The array is at its end; what may follow is another value.
             self._ended = self._inside
             self._base = self._depth = 0
-            self._rows = None
             return at - 1
-        if self._depth == self._base == 0:
-            self._rows = None
-            return at
-        return None
+        return at if self._depth == self._base == 0 else None
 
     def _opened(self, token: bytes, chunk: bytes, begun: int, at: int) -> int | None:
         if token != b"[" or self._base:
@@ -183,7 +187,7 @@ class _Scan:
             # What stands before an array is no element of it.
             return at - 1
         if self._depth == 2 and self._rows is None:
-            before = self._element.tail() + chunk[max(begun, at - 1 - _TAIL) : at - 1]
+            before = self._element.tail + chunk[max(begun, at - 1 - _TAIL) : at - 1]
             if _WRAPPED.search(before):
                 newlines = self._element.lines + chunk.count(b"\n", begun, at)
                 offset = self._element.offset + self._element.length + at - begun

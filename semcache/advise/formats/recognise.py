@@ -57,7 +57,7 @@ def rows_of(value: Any, source: str = "") -> Iterator[Read]:
     """
     if isinstance(value, str):
         yield "prompts", read_text(value)
-    elif isinstance(value, list) and value and all(_is_message(item) for item in value):
+    elif is_conversation(value):
         yield _one({"messages": value}, source)
     elif isinstance(value, dict):
         wrapped = next((value[name] for name in _WRAPPERS if _is_list(value.get(name))), None)
@@ -79,8 +79,11 @@ def _one(value: Fields, source: str) -> Read:
     return source, UNKNOWN
 
 
-def _is_message(item: Any) -> bool:
-    return isinstance(item, dict) and "role" in item and "content" in item
+def is_conversation(value: Any) -> bool:
+    """Tell a list of messages from a list of records."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, dict) and "role" in item and "content" in item for item in value)
 
 
 def _is_list(value: Any) -> bool:

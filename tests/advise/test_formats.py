@@ -1,0 +1,207 @@
+"""A tiny log of each kind: told by its looks, and read as what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semcache.advise.formats.anthropic import from_anthropic
+from semcache.advise.formats.responses import from_responses
+from semcache.advise.formats.usage import usage_in
+from semcache.core import Usage
+from tests.advise.reading_parts import read, text_of, written
+from tests.advise.samples import SAMPLES, Sample
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_log_is_read_as_what_it_says(sample: Sample, tmp_path: Path) -> None:
+    rows, reading = read(written(tmp_path, sample.name, sample.text))
+    assert len(rows) == reading.rows == sample.rows
+    assert reading.files[0].sources == ((sample.source, sample.rows),)
+    row = rows[0]
+    assert text_of(row) == sample.prompt
+    systems = [message["content"] for message in row.body["messages"] if message["role"] == "system"]
+    assert systems == ([sample.system] if sample.system else [])
+    usage = row.usage and (row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.cached_tokens)
+    assert (row.response, row.at, usage, row.cost) == (sample.response, sample.at, sample.usage, sample.cost)
+    assert row.seconds == (None if sample.seconds is None else pytest.approx(sample.seconds))
+    assert (row.tenant, row.user, row.session) == (sample.tenant, sample.user, sample.session)
+    assert (row.model, row.labels) == (sample.model, sample.labels)
+
+
+def test_what_is_no_call_or_holds_no_prompt_is_named(tmp_path: Path) -> None:
+    by_name = {sample.name: sample for sample in SAMPLES}
+    wanted = {
+        "litellm.jsonl": {"is no chat call", "LiteLLM redacted its prompt"},
+        "spend.json": {"LiteLLM kept no prompt"},
+        "langfuse.json": {"is no call of a model"},
+    }
+    for name, reasons in wanted.items():
+        _, reading = read(written(tmp_path, name, by_name[name].text))
+        assert len(reading.reasons) == len(reasons)
+        for reason, _ in reading.reasons:
+            assert any(reason.startswith(start) for start in reasons), reason
+
+
+def test_a_log_may_mix_kinds(tmp_path: Path) -> None:
+    kinds = ("exchange.jsonl", "litellm.jsonl", "langfuse-blob.jsonl", "anthropic.jsonl", "questions.jsonl")
+    text = "".join(sample.text for sample in SAMPLES if sample.name in kinds)
+    _, reading = read(written(tmp_path, "all.jsonl", text))
+    assert {name for name, _ in reading.files[0].sources} == {
+        "openai",
+        "litellm",
+        "langfuse",
+        "anthropic",
+        "prompts",
+    }
+
+
+def test_own_ledger_and_batch_output_say_what_to_do(tmp_path: Path) -> None:
+    lines = (
+        '{"request_id": "r", "at": 1767355200, "tenant": "t", "outcome": "miss", "model": "m"}\n'
+        '{"custom_id": "a", "response": {"status_code": 200, "body": {}}, "error": null}\n'
+    )
+    rows, reading = read(written(tmp_path, "rows.jsonl", lines))
+    assert not rows
+    assert any("semcache report cost" in reason for reason, _ in reading.reasons)
+    assert any("input file" in reason for reason, _ in reading.reasons)
+
+
+def test_calls_and_results_of_tools_keep_their_order() -> None:
+    body = from_anthropic(
+        {
+            "system": "S",
+            "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": "go"},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "text", "text": "I call."},
+                        {"type": "tool_use", "id": "1", "name": "f", "input": {"b": 1, "a": 2}},
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "1",
+                            "content": [{"type": "text", "text": "4"}],
+                        },
+                        {"type": "text", "text": "and?"},
+                    ],
+                },
+            ],
+        }
+    )
+    assert [message["role"] for message in body["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
+    assert body["messages"][2]["tool_calls"][0]["function"]["arguments"] == '{"b":1,"a":2}'
+    assert (body["messages"][3]["content"], body["messages"][4]["content"]) == ("4", "and?")
+    assert body["tools"][0]["function"]["parameters"] == {"type": "object"}
+
+
+def test_items_of_a_response_become_messages() -> None:
+    body = from_responses(
+        {
+            "instructions": "S",
+            "previous_response_id": "r",
+            "input": [
+                {"role": "user", "content": "go"},
+                {"type": "reasoning", "id": "x"},
+                {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "1", "output": "4"},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "input_image", "image_url": "u"},
+                        {"type": "input_text", "text": "?"},
+                    ],
+                },
+            ],
+        }
+    )
+    assert [message["role"] for message in body["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
+    assert body["messages"][4]["content"][1] == {"type": "text", "text": "?"}
+    assert body["previous_response_id"] == "r", "what ties it to other state must not be lost"
+
+
+@pytest.mark.parametrize(
+    ("told", "usage"),
+    [
+        ({"prompt_tokens": 20, "completion_tokens": 4}, Usage(20, 4)),
+        (
+            {
+                "prompt_tokens": 20,
+                "completion_tokens": 4,
+                "prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 2},
+                "completion_tokens_details": {"reasoning_tokens": 3},
+            },
+            Usage(20, 4, 8, 2, 0, 3),
+        ),
+        (
+            {"prompt_tokens": 20, "completion_tokens": 4, "prompt_cache_hit_tokens": 12},
+            Usage(20, 4, 12),
+        ),
+        (
+            {
+                "input_tokens": 5,
+                "cache_read_input_tokens": 64,
+                "cache_creation_input_tokens": 7,
+                "output_tokens": 3,
+            },
+            Usage(76, 3, 64, 7),
+        ),
+        (
+            {
+                "input_tokens": 5,
+                "output_tokens": 3,
+                "cache_creation": {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4},
+                "cache_read_input_tokens": 0,
+            },
+            Usage(12, 3, 0, 7, 4),
+        ),
+        (
+            {
+                "promptTokenCount": 20,
+                "cachedContentTokenCount": 8,
+                "candidatesTokenCount": 4,
+                "thoughtsTokenCount": 2,
+            },
+            Usage(20, 6, 8, reasoning_tokens=2),
+        ),
+        ({"prompt_eval_count": 20, "eval_count": 4}, Usage(20, 4)),
+        ({"input": 12, "input_cached_tokens": 8, "output": 4, "total": 24}, Usage(20, 4, 8)),
+        ({"prompt_tokens": "20", "completion_tokens": 4.0}, Usage(20, 4)),
+        ({"prompt_tokens": 20, "completion_tokens": 4, "prompt_tokens_details": None}, Usage(20, 4)),
+        (
+            {"prompt_tokens": 20, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 99}},
+            Usage(20, 4, 20),
+        ),
+        ({"prompt_tokens": -1, "completion_tokens": 4}, None),
+        ({"prompt_tokens": float("nan"), "completion_tokens": 4}, None),
+        ({"prompt_tokens": float("inf"), "completion_tokens": 4}, None),
+        ({"prompt_tokens": True, "completion_tokens": 4}, None),
+        ({"prompt_tokens": 10**400, "completion_tokens": 4}, None),
+        ({"prompt_tokens": "9" * 5000, "completion_tokens": 4}, None),
+        ({"prompt_tokens": 20}, None),
+        ({}, None),
+        ("many", None),
+        (None, None),
+    ],
+)
+def test_usage_of_every_dialect(told: object, usage: Usage | None) -> None:
+    assert usage_in(told) == usage
