@@ -123,7 +123,9 @@ def of_budgets(states: Sequence[BudgetState], rules: AlarmRules) -> Iterator[Rea
 def _steps(
     state: BudgetState, what: str, used: int, most: int, steps: Sequence[float], full: bool
 ) -> Iterator[Reading]:
-    part = used / most if most > 0 else 1.0
+    if most <= 0:
+        return  # nothing was ever to be spent: that is no news
+    part = used / most
     for at in steps:
         value = max(part, 1.0) if full and at >= 1 else part
         subject = quiet(f"{state.rule.name}{what} {at:.0%}")

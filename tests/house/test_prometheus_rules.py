@@ -107,7 +107,7 @@ def test_alerts_are_documented() -> None:
 
 @pytest.mark.parametrize("bad", ["sum(a", "a)", "a{b='c'}", "a[5m)", "a ~ b"])
 def test_mistakes_are_found(bad: str) -> None:
-    with pytest.raises(ValueError, match="no token|closes nothing|is missing"):
+    with pytest.raises(ValueError, match=r"no token|closes nothing|is missing"):
         check_brackets(bad)
 
 
