@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import semcache
-from semcache.cli import analyze, entries, explain, keys, models, policy, report, review, serve, warm
+from semcache.cli import analyze, entries, explain, keys, ledger, models, policy, report, review, serve, warm
 from semcache.cli import eval as evaluation
 from semcache.cli.admin import admin
 from semcache.cli.batch import batch
@@ -33,6 +33,7 @@ app.add_typer(entries.app, name="entries")
 app.add_typer(review.app, name="review")
 app.add_typer(keys.app, name="keys")
 app.add_typer(report.app, name="report")
+app.add_typer(ledger.app, name="ledger")
 
 
 @app.command()

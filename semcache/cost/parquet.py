@@ -60,7 +60,7 @@ def pack_lines(source: Path, target: Path) -> int | None:
             arrow.BufferReader(file.read_buffer(whole)) as lines,
             parquet.ParquetWriter(target, _schema(arrow), compression="zstd") as writer,
         ):
-            read = pyarrow.json.ReadOptions(block_size=_BLOCK)
+            read = pyarrow.json.ReadOptions(use_threads=False, block_size=_BLOCK)
             for batch in pyarrow.json.open_json(lines, read_options=read, parse_options=options):
                 writer.write_batch(_whole_columns(arrow, batch))
     except arrow.ArrowException:
