@@ -205,10 +205,12 @@ def side_row_of(record: SideRecord, money: int | None, version: str) -> Row:
 
 def filled(found: Mapping[str, Any]) -> Row:
     """Give a row with every column, from one that left defaults away, or came from another release or another hand."""
-    return {
-        name: value if type(value := found.get(name, default)) in types else _fit(value, kind)
-        for name, default, types, kind in _SHAPES
-    }
+    row: dict[str, str | int | float | bool | None] = {}
+    for name, default, types, kind in _SHAPES:
+        value = found.get(name, default)
+        fits = type(value) in types and (type(value) is not int or -_LARGEST <= value <= _LARGEST)
+        row[name] = value if fits else _fit(value, kind)
+    return row
 
 
 def _fit(value: Any, kind: Kind) -> str | int | float | bool | None:
