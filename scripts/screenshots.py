@@ -24,15 +24,15 @@ IMAGES = ROOT / "docs" / "images"
 LARGEST = 150_000
 
 
-async def take(person: Person, name: str, height: int = 820) -> None:
-    """Take one picture."""
+async def take(person: Person, name: str, height: int = 820, colours: int = 96) -> None:
+    """Take one picture, in so many colours."""
     size = person.page.viewport_size or {"width": 1280}
     await person.page.set_viewport_size({"width": size["width"], "height": height})
     await person.page.wait_for_timeout(500)
     path = IMAGES / f"review-{name}.png"
     await person.page.screenshot(path=path, scale="css")
     with Image.open(path) as image:
-        image.convert("RGB").quantize(96).save(path, optimize=True)
+        image.convert("RGB").quantize(colours).save(path, optimize=True)
     size_now = path.stat().st_size
     print(f"{path.name}: {size_now / 1000:.0f} kB")
     if size_now > LARGEST:
@@ -48,6 +48,8 @@ async def tour(opened: House) -> None:
     await take(lin, "entry", 760)
     await lin.go("policies?domain=general&threshold=0.85&score=0.6")
     await take(lin, "policies", 830)
+    await lin.go("costs")
+    await take(lin, "costs", 1320, 224)
     await lin.go("entries/e-visit/edit")
     text = "Visiting hours on ward 4 are from 15:00 to 19:00 every day, at most two visitors at a time."
     await lin.page.locator("#answer").fill(text)

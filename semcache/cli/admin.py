@@ -158,7 +158,7 @@ async def _serve(
 ) -> None:
     opened = tokens_of(settings)
     async with open_service(settings, url) as opening:
-        server = _server(settings, application(settings, opening.service, opened), ready)
+        server = _server(settings, application(settings, opening, opened), ready)
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, server.stop)

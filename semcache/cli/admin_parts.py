@@ -25,15 +25,20 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.watch import LivePolicies
 from semcache.review.access import Opened, Role, TokenSpec, Tries, is_loopback, open_tokens
 from semcache.review.api import guarded, review_app
+from semcache.review.costing import Costing, CostShelves
 from semcache.review.guard import Asgi, GuardRules
 from semcache.review.looking import Looking, Shelf
 from semcache.review.service import ReviewService
 from semcache.review.web.routes import mount_pages
 from semcache.settings import Settings, resolve_secret
 from semcache.standings import Standings
+from semcache.store.alarm_shelf import RedisAlarmShelf
+from semcache.store.budgets import RedisBudgets
+from semcache.store.cost_book import RedisCostBook
 from semcache.store.embedded import embedded_url
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
+from semcache.store.lint_shelf import RedisLintShelf
 from semcache.store.queue import ReviewShelves
 from semcache.store.redis_store import Quota, RedisStore, StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
@@ -57,9 +62,10 @@ class MachineClock:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A service, and the policies that it follows."""
+    """Review, costs, and the policies that both follow."""
 
     service: ReviewService
+    costing: Costing
     policies: LivePolicies
 
 
@@ -95,7 +101,8 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
         verdicts = RedisVerdicts(url, clock, rules, VerdictRules())
         evidence = EvidenceShelves(url, rules.link)
         queue = ReviewShelves(url, rules.link)
-        for part in (store, verdicts, evidence, queue):
+        shelves = _cost_shelves(url, rules.link)
+        for part in (store, verdicts, evidence, queue, *shelves):
             stack.push_async_callback(part.aclose)
         shelf = Shelf(store, verdicts, queue.queue, evidence.labels)
         verifier, prior = (LateVerifier(), _prior()) if scores else (None, None)
@@ -106,7 +113,20 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
             return standings.known(policy)
 
         looking = Looking(shelf, lambda: policies.current, clock, verifier, standing)
-        yield Opening(ReviewService(shelf, looking, clock), policies)
+        costing = Costing(CostShelves(*shelves), lambda: policies.current, clock)
+        yield Opening(ReviewService(shelf, looking, clock), costing, policies)
+
+
+def _cost_shelves(
+    url: str, link: LinkRules
+) -> tuple[RedisCostBook, RedisBudgets, RedisLintShelf, RedisAlarmShelf]:
+    """Give what costs are read from, in the order of `CostShelves`."""
+    return (
+        RedisCostBook(url, link),
+        RedisBudgets(url, link),
+        RedisLintShelf(url, link),
+        RedisAlarmShelf(url, link),
+    )
 
 
 def tokens_of(settings: Settings) -> Opened:
@@ -122,11 +142,11 @@ def tokens_of(settings: Settings) -> Opened:
     return open_tokens(specs, settings.admin.host, settings.data)
 
 
-def application(settings: Settings, service: ReviewService, opened: Opened) -> Asgi:
+def application(settings: Settings, opening: Opening, opened: Opened) -> Asgi:
     """Put API and pages together, behind tokens and bounds."""
     tries = Tries(time.monotonic)
-    app = review_app(service)
-    mount_pages(app, service, opened.tokens, tries)
+    app = review_app(opening.service, opening.costing)
+    mount_pages(app, opening.service, opening.costing, opened.tokens, tries)
     return guarded(app, opened.tokens, tries, GuardRules(hosts=hosts_of(settings)))
 
 

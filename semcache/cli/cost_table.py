@@ -24,7 +24,7 @@ def print_costs(console: Console, book: Book, by: Sequence[By], head: str) -> No
         _print(console, table)
     if whole.sums.unpriced:
         console.print(
-            f"\n{whole.sums.unpriced:,} without a price are in no sum of money: docs/costs.md says how to state prices",
+            f"\n{whole.sums.unpriced:,} without a known price are in no sum of money: docs/prices.md says how to state them",
             markup=False,
             soft_wrap=True,
         )

@@ -105,13 +105,14 @@ class Out(Protocol):
         ...
 
 
-def write_focus(book: Book, out: Out) -> int:
-    """Write the header and one row a key, sorted; gives the number of rows.
+def write_focus(book: Book, out: Out, *, header: bool = True) -> int:
+    """Write the header, unless it is there already, and one row a key, sorted; gives the number of rows.
 
     Lines end as RFC 4180 says: open the file with `newline=""`.
     """
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(HEADER)
+    if header:
+        writer.writerow(HEADER)
     count = 0
     for row in focus_rows(book):
         writer.writerow([row[name] for name in HEADER])

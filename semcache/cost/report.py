@@ -5,13 +5,15 @@ Money is micro-USD (integers), or None where nothing of a group has a price. Kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from semcache.cost_port import DAY, CostKey, CostSums
+from semcache.cost_rules import LABELS
 from semcache.records import Outcome, SideKind
 
 Book = Mapping[CostKey, CostSums]
@@ -33,6 +35,10 @@ class By(StrEnum):
     TASK = "task"
     KEY = "key"
     OUTCOME = "outcome"
+
+
+_FIELDS = {By.KEY: "key_name"}
+"""What a key calls it, where that is another word."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +128,7 @@ class Group:
 
 def name_of(key: CostKey, by: By) -> str:
     """Give what a key is called by; "" where it has no such label."""
-    match by:
-        case By.DAY:
-            return day_text(key.day)
-        case By.KEY:
-            return key.key_name
-        case _:
-            return str(getattr(key, by.value))
+    return day_text(key.day) if by is By.DAY else str(getattr(key, _FIELDS.get(by, by.value)))
 
 
 def grouped(book: Book, by: Sequence[By]) -> tuple[Group, ...]:
@@ -233,3 +233,15 @@ def digits_of(amounts: Iterable[int | None]) -> int:
 
 def _rest(micro: int) -> str:
     return f"{micro:06}".rstrip("0").ljust(2, "0")
+
+
+def reduced(book: Book, by: Collection[By]) -> Book:
+    """Forget what is not grouped by, but for day and outcome: smaller, and the same groups by any of `by`."""
+    kept = {_FIELDS.get(one, one.value) for one in by} | {"tenant", "day", "outcome"}
+    plain: dict[str, Any] = {
+        name: "" for name in ("model", "backend", *LABELS, "key_name") if name not in kept
+    }
+    found: dict[CostKey, CostSums] = {}
+    for key, told in book.items():
+        found.setdefault(replace(key, **plain, is_local=False), CostSums()).add(told)
+    return found

@@ -17,6 +17,8 @@ from starlette.responses import JSONResponse, Response
 import semcache
 from semcache.errors import SemcacheError
 from semcache.review.access import Tokens, Tries
+from semcache.review.costing import Costing
+from semcache.review.costing_routes import costing_routes
 from semcache.review.deciding_routes import deciding_routes
 from semcache.review.guard import Asgi, Guard, GuardRules
 from semcache.review.reading_routes import reading_routes
@@ -24,8 +26,8 @@ from semcache.review.refusals import defect, http_refused, invalid, refused
 from semcache.review.service import ReviewService
 
 
-def review_app(service: ReviewService) -> FastAPI:
-    """Give the admin API; `guarded` puts it behind tokens, without which it answers nothing."""
+def review_app(service: ReviewService, costing: Costing) -> FastAPI:
+    """Give the admin API of review and costs; `guarded` puts it behind tokens, without which it answers nothing."""
     app = FastAPI(
         title="semcache admin",
         version=semcache.__version__,
@@ -41,6 +43,7 @@ def review_app(service: ReviewService) -> FastAPI:
 
     app.include_router(reading_routes(service))
     app.include_router(deciding_routes(service))
+    app.include_router(costing_routes(costing))
     _refusals(app)
     return app
 

@@ -63,6 +63,12 @@ def lines(source: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(_closing(source), media_type="application/x-ndjson")
 
 
+def table(source: AsyncIterator[bytes], name: str) -> StreamingResponse:
+    """Give rows of CSV as they come, to be kept under a name (of ASCII letters, digits and dashes)."""
+    head = {"content-disposition": f'attachment; filename="{name}.csv"'}
+    return StreamingResponse(_closing(source), media_type="text/csv; charset=utf-8", headers=head)
+
+
 async def _closing(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     try:
         async for line in source:

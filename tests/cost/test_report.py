@@ -19,6 +19,7 @@ from semcache.cost.report import (
     grouped,
     money_text,
     parse_by,
+    reduced,
     requests_only,
     total,
 )
@@ -179,3 +180,17 @@ def test_a_key_is_found_under_each_of_its_names() -> None:
     one = CostKey("acme", DAY, "m", "b", "miss", "k", "p", "e", "l", "t")
     names = next(iter(grouped({one: CostSums(requests=1)}, tuple(By)))).names
     assert names == ("acme", day_text(DAY), "m", "b", "p", "e", "l", "t", "k", "miss")
+
+
+@given(books(), st.lists(st.sampled_from(By), max_size=3, unique=True))
+def test_a_reduced_book_has_the_same_groups(made: dict[CostKey, CostSums], by: list[By]) -> None:
+    small = reduced(made, by)
+    assert len(small) <= len(made)
+    for one in (by, [*by, By.DAY], [By.OUTCOME]):
+        assert grouped(small, one) == grouped(made, one)
+
+
+def test_a_reduced_book_leaves_the_one_it_was_made_from_alone() -> None:
+    made = book()
+    assert len(reduced(made, ())) < len(made)
+    assert made == book()

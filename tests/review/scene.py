@@ -17,6 +17,7 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.review.access import Reviewer, Role, Tokens, TokenSpec, Tries
 from semcache.review.api import guarded, review_app
 from semcache.review.bulk import Bulk
+from semcache.review.costing import Costing
 from semcache.review.guard import GuardRules
 from semcache.review.looking import Looking, Shelf
 from semcache.review.service import ReviewRules, ReviewService
@@ -25,6 +26,7 @@ from tests.fakes.entry_store import FakeEntryStore
 from tests.fakes.evidence import FakeEvidence
 from tests.fakes.review_queue import FakeReviewQueue
 from tests.fakes.verdicts import FakeVerdicts
+from tests.review.costs import Costs
 
 ACME, OTHER = TenantId("acme"), TenantId("other")
 NOW = 1_790_000_000.0
@@ -42,6 +44,10 @@ domains:
     threshold: 0.9
     verified_threshold: 0.85
     store: {{max_entry_bytes: 2000}}
+costs:
+  budgets:
+    - {{name: all, window: month, hard_usd: 100, soft_usd: 60}}
+    - {{name: web, window: day, labels: {{project: web}}, requests: 1000}}
 """
 
 
@@ -105,6 +111,8 @@ class Scene:
     evidence: FakeEvidence
     service: ReviewService
     bulk: Bulk
+    costs: Costs
+    costing: Costing
     tokens: Tokens = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,7 +138,7 @@ class Scene:
         return [line.act.what for line in (await self.verdicts.log(tenant)).lines]
 
     def client(self, role: Role | None = Role.OPERATOR, rules: GuardRules | None = None) -> httpx.AsyncClient:
-        app = guarded(review_app(self.service), self.tokens, Tries(self.clock.monotonic), rules)
+        app = guarded(review_app(self.service, self.costing), self.tokens, Tries(self.clock.monotonic), rules)
         head = {"authorization": f"Bearer {SECRETS[role]}"} if role is not None else {}
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app),  # type: ignore[arg-type]
@@ -148,4 +156,6 @@ def scene(folder: Path, rules: ReviewRules | None = None) -> Scene:
     shelf = Shelf(store, verdicts, queue, evidence)
     snapshot = policies(folder)
     service = ReviewService(shelf, Looking(shelf, lambda: snapshot, clock), clock, rules)
-    return Scene(clock, store, verdicts, queue, evidence, service, Bulk(service))
+    costs = Costs(clock)
+    costing = Costing(costs.shelves, lambda: snapshot, clock)
+    return Scene(clock, store, verdicts, queue, evidence, service, Bulk(service), costs, costing)

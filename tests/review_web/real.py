@@ -6,8 +6,13 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator
 
+from semcache.review.costing import CostShelves
+from semcache.store.alarm_shelf import RedisAlarmShelf
+from semcache.store.budgets import RedisBudgets
+from semcache.store.cost_book import RedisCostBook
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
+from semcache.store.lint_shelf import RedisLintShelf
 from semcache.store.queue import ReviewShelves
 from semcache.store.redis_store import RedisStore, StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
@@ -23,8 +28,11 @@ async def real_world(url: str) -> AsyncIterator[World]:
     verdicts = RedisVerdicts(url, Clock(), rules, VerdictRules())
     queue = ReviewShelves(url, link, rules.prefix)
     evidence = EvidenceShelves(url, link, rules.prefix)
+    book, budgets = RedisCostBook(url, link, rules.prefix), RedisBudgets(url, link, rules.prefix)
+    lint, alarms = RedisLintShelf(url, link, rules.prefix), RedisAlarmShelf(url, link, rules.prefix)
     try:
-        yield World(store, verdicts, queue.queue, evidence.labels)
+        costs = CostShelves(book, budgets, lint, alarms)
+        yield World(store, verdicts, queue.queue, evidence.labels, costs)
     finally:
-        for one in (store, verdicts, queue, evidence):
+        for one in (store, verdicts, queue, evidence, book, budgets, lint, alarms):
             await one.aclose()

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 
 from semcache.core import EntryId
 from tests.review_web.browser import House, browsing, chromium, house
-from tests.review_web.world import HOSPITAL, LIN, OTTO, World, completion, fakes, seed
+from tests.review_web.world import HOSPITAL, LIN, OTTO, SEE, World, completion, fakes, seed
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
@@ -165,7 +165,7 @@ async def test_another_tenant_is_not_there(opened: House) -> None:
     lin = await opened.person()
     await lin.enter(LIN)
     assert await lin.page.locator("#tenant").count() == 0
-    for path in ("queue", "entries/s-return", "log", "policies"):
+    for path in ("queue", "entries/s-return", "log", "policies", "costs"):
         response = await lin.page.goto(f"{opened.base}/t/shop/{path}")
         assert response is not None
         assert response.status == 404
@@ -206,6 +206,7 @@ async def test_no_page_offends_its_own_policy_or_runs_over(opened: House, width:
         "search?q=a",
         "policies",
         "numbers",
+        "costs?days=90&by=project",
         "log",
     )
     for path in paths:
@@ -245,6 +246,24 @@ async def test_help_by_keyboard(opened: House) -> None:
     await lin.page.keyboard.press("Escape")
     await expect(lin.page.locator("#help")).to_be_hidden()
     assert (await opened.world.verdicts.log(HOSPITAL)).lines == ()
+
+
+async def test_costs_are_grouped_and_taken_home_without_scripts(opened: House) -> None:
+    see = await opened.person(java_script_enabled=False)
+    await see.page.goto(f"{opened.base}/login")
+    await see.page.locator("#token").fill(SEE)
+    await see.page.locator("#enter").click()
+    await see.page.get_by_role("link", name="Costs").click()
+    await see.page.locator("#by").select_option("project")
+    await see.page.locator("#days").select_option("7")
+    await see.page.get_by_role("button", name="Show").click()
+    await expect(see.page.get_by_role("rowheader", name="handbook-search")).to_be_visible()
+    async with see.page.expect_download() as taken:
+        await see.page.get_by_role("link", name="CSV").click()
+    found = await taken.value
+    assert found.suggested_filename == "costs-7-days.csv"
+    assert (await found.path()).read_text(encoding="utf-8").startswith("BilledCost,")
+    assert see.complaints == []
 
 
 async def test_everything_works_without_scripts(opened: House) -> None:

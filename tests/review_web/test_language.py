@@ -6,10 +6,21 @@ from pathlib import Path
 import pytest
 
 import semcache.review.web
+from semcache.cost_port import AlarmKind, Cause
+from semcache.cost_rules import LABELS, OnHard
 from semcache.decide.reasons import Veto
+from semcache.review.web.cost_texts_en import COSTS_ENGLISH
+from semcache.review.web.cost_texts_zh import COSTS_CHINESE
+from semcache.review.web.costs_view import GROUPINGS
 from semcache.review.web.language import Words, chosen
-from semcache.review.web.texts_en import ENGLISH
-from semcache.review.web.texts_zh import CHINESE
+from semcache.review.web.texts_en import ENGLISH as REVIEW_ENGLISH
+from semcache.review.web.texts_zh import CHINESE as REVIEW_CHINESE
+
+ENGLISH, CHINESE = REVIEW_ENGLISH | COSTS_ENGLISH, REVIEW_CHINESE | COSTS_CHINESE
+
+
+def test_no_key_stands_in_two_files() -> None:
+    assert len(ENGLISH) == len(REVIEW_ENGLISH) + len(COSTS_ENGLISH)
 
 
 def test_both_dictionaries_hold_the_same_keys() -> None:
@@ -19,6 +30,21 @@ def test_both_dictionaries_hold_the_same_keys() -> None:
 @pytest.mark.parametrize("key", ENGLISH)
 def test_both_texts_take_the_same_values(key: str) -> None:
     assert set(re.findall(r"{(\w+)}", ENGLISH[key])) == set(re.findall(r"{(\w+)}", CHINESE[key]))
+
+
+CLOSED = {
+    **{f"cause.{cause.value}": cause for cause in Cause},
+    **{f"fix.{cause.value}": cause for cause in Cause},
+    **{f"alarm.{kind.value}": kind for kind in AlarmKind},
+    **{f"alarm.{kind.value}.text": kind for kind in AlarmKind},
+    **{f"onhard.{what.value}": what for what in OnHard},
+    **{f"costs.by.{by.value}": by for by in GROUPINGS},
+    **{f"costs.by.{label}": label for label in LABELS},
+}
+
+
+def test_every_closed_word_of_costs_has_a_name() -> None:
+    assert CLOSED.keys() <= ENGLISH.keys()
 
 
 @pytest.mark.parametrize("veto", Veto)
@@ -90,14 +116,14 @@ DYNAMIC = (
         "numbers.judge.",
     ),
     *("search.domain", "search.model", "search.tag"),
+    *("costs.by.", "costs.layer.", "costs.saving.", "costs.budget.", "costs.line."),
+    *("cause.", "fix.", "alarm.", "window.", "onhard."),
 )
 """Beginnings of keys that are put together from closed words."""
 
 
 def test_every_text_is_used() -> None:
     web = Path(semcache.review.web.__file__).parent
-    files = [
-        path for path in (*web.glob("*.py"), *web.glob("templates/*")) if not path.name.startswith("texts_")
-    ]
+    files = [path for path in (*web.glob("*.py"), *web.glob("templates/*")) if "texts_" not in path.name]
     source = "".join(path.read_text() for path in files)
     assert [key for key in ENGLISH if f'"{key}"' not in source and not key.startswith(DYNAMIC)] == []

@@ -78,6 +78,8 @@ PAGES = (
     "search?q=dose",
     "policies",
     "numbers",
+    "costs",
+    "costs?days=7&by=day",
     "log",
 )
 
@@ -231,7 +233,18 @@ async def test_a_form_without_its_token_changes_nothing(world: World, lin: Clien
 
 
 @pytest.mark.parametrize(
-    "path", ["queue", "search?q=return", "policies", "numbers", "log", "entries/s-return", "nowhere"]
+    "path",
+    [
+        "queue",
+        "search?q=return",
+        "policies",
+        "numbers",
+        "costs",
+        "costs/csv",
+        "log",
+        "entries/s-return",
+        "nowhere",
+    ],
 )
 async def test_another_tenant_is_not_there(lin: Client, path: str) -> None:
     page = await lin.get(f"/t/shop/{path}")

@@ -16,7 +16,16 @@ from tests.review_web.world import HOSPITAL, LIN, OTTO, World, seed
 from tests.store.servers import valkey
 
 __all__ = ["valkey"]
-PAGES = ("queue", "entries/e-dose", "entries/e-dose/edit", "search?q=dose", "policies", "numbers", "log")
+PAGES = (
+    "queue",
+    "entries/e-dose",
+    "entries/e-dose/edit",
+    "search?q=dose",
+    "policies",
+    "numbers",
+    "costs",
+    "log",
+)
 
 
 @pytest.fixture
@@ -47,6 +56,22 @@ async def test_every_page_and_a_conflict(world: World) -> None:
         log = await lin.get("/t/hospital/log")
         assert "checked" in log.text
         assert "The chain is whole." in log.text
+
+
+async def test_costs_are_those_of_the_shelves(world: World) -> None:
+    async with client_of(world) as lin:
+        await enter(lin, LIN)
+        page = await lin.get("/t/hospital/costs")
+        rows = (await lin.get("/t/hospital/costs/csv?days=30")).text.splitlines()
+    for word in (
+        "gpt-5-mini",
+        "$2.24 of $2.50",
+        "Prompts grow",
+        "Move the time behind the last message",
+        "3,204,000",
+    ):
+        assert word in page.text, word
+    assert len(rows) > 1000
 
 
 @pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")

@@ -15,6 +15,7 @@ from semcache.decide.risk.standing import Standing, State
 from semcache.embed.fingerprint import key_in
 from semcache.evidence_port import EvidenceStore
 from semcache.review.access import Role, Tokens, TokenSpec
+from semcache.review.costing import Costing, CostShelves
 from semcache.review.looking import Looking, Shelf
 from semcache.review.searching import Shelves
 from semcache.review.service import ReviewService
@@ -25,6 +26,7 @@ from tests.fakes.evidence import FakeEvidence
 from tests.fakes.review_queue import FakeReviewQueue
 from tests.fakes.verdicts import FakeVerdicts
 from tests.policy.samples import snapshot
+from tests.review.costs import Costs, seed_costs
 
 HOSPITAL, SHOP = TenantId("hospital"), TenantId("shop")
 LIN, OTTO, SEE = "lin-" + "l" * 30, "otto-" + "o" * 30, "see-" + "s" * 30
@@ -40,6 +42,11 @@ domains:
   general: {{threshold: 0.9, verified_threshold: 0.87, draft_threshold: 0.75}}
   dosage: {{threshold: 0.95, verified_threshold: 0.93}}
   support: {{threshold: 0.88}}
+costs:
+  budgets:
+    - {{name: hospital, window: month, soft_usd: 150, hard_usd: 200}}
+    - {{name: ward-assistants, window: day, labels: {{project: ward-assistant, environment: prod}}, hard_usd: 2.50}}
+    - {{name: trials, window: week, models: [claude-*], keys: [k], requests: 5000, on_hard: refuse}}
 """
 
 
@@ -82,6 +89,7 @@ class World:
     verdicts: Verdicts
     queue: ReviewQueue
     evidence: EvidenceStore
+    costs: CostShelves
 
     @property
     def shelf(self) -> Shelf:
@@ -94,9 +102,13 @@ class World:
         looking = Looking(self.shelf, lambda: policies, Clock(), standing=standing_of)
         return ReviewService(self.shelf, looking, Clock())
 
+    def costing(self) -> Costing:
+        policies = snapshot(policy("hospital"), policy("shop"))
+        return Costing(self.costs, lambda: policies, Clock())
+
     def app(self, **options: Any) -> FastAPI:
         app = FastAPI(openapi_url=None)
-        mount_pages(app, self.service(), tokens(), **options)
+        mount_pages(app, self.service(), self.costing(), tokens(), **options)
         return app
 
     async def put(self, name: str, prompt: str, answer: str | Completion, **changes: Any) -> Entry:
@@ -165,7 +177,8 @@ def fakes() -> World:
         if known is not None:
             known.weight = None
 
-    return World(entries, FakeVerdicts(entries, leaves=leaves), queue, FakeEvidence())
+    costs = Costs(Clock()).shelves
+    return World(entries, FakeVerdicts(entries, leaves=leaves), queue, FakeEvidence(), costs)
 
 
 PARACETAMOL = (
@@ -311,6 +324,8 @@ async def seed(world: World, extra: int = 0) -> dict[str, Entry]:
         domain="support",
     )
     await sight(shop, "Within how many days can I send an item back?", 1.0, "near-threshold")
+    rules = snapshot(policy("hospital")).by_tenant[HOSPITAL].costs.budgets
+    await seed_costs(world.costs, HOSPITAL, rules, time.time())
     await world.queue.keep(HOSPITAL, "general", decided(600))
     await world.queue.keep(HOSPITAL, "dosage", decided(120))
     return {entry.id: entry for entry in (dose, fast, zh, leave, wide, shop)}

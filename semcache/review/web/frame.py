@@ -37,7 +37,7 @@ _TYPES = {
     "svg": "image/svg+xml",
     "LICENSE": "text/plain; charset=utf-8",
 }
-_PAGES = ("queue", "search", "policies", "numbers", "log")
+_PAGES = ("queue", "search", "policies", "numbers", "costs", "log")
 
 
 @dataclass(frozen=True, slots=True)

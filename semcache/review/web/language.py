@@ -6,16 +6,18 @@ Knows the dictionaries and nothing of pages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Literal, TypeGuard
 
+from semcache.review.web.cost_texts_en import COSTS_ENGLISH
+from semcache.review.web.cost_texts_zh import COSTS_CHINESE
 from semcache.review.web.texts_en import ENGLISH
 from semcache.review.web.texts_zh import CHINESE
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _TAGS: dict[Language, str] = {"en": "en", "zh": "zh-Hans"}
-_TEXTS = {"en": ENGLISH, "zh": CHINESE}
+_TEXTS = {"en": ENGLISH | COSTS_ENGLISH, "zh": CHINESE | COSTS_CHINESE}
 _UNITS = ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
 
@@ -93,6 +95,15 @@ class Words:
         sign = "−" if dollars < 0 else ""
         digits = 2 if abs(dollars) >= 10 or dollars == 0 else 4 if abs(dollars) >= 0.01 else 6
         return f"{sign}${abs(dollars):,.{digits}f}"
+
+    def round_money(self, micro: float) -> str:
+        """Write a round sum of micro-USD for an axis, no longer than it needs to be."""
+        sign = "−" if micro < 0 else ""
+        return f"{sign}${abs(micro) / 1e6:,.10g}"
+
+    def day(self, day: date) -> str:
+        """Write a day of this year or another, for an axis."""
+        return f"{day.month}月{day.day}日" if self.language == "zh" else f"{day.day} {day:%b}"
 
     def size(self, count: int) -> str:
         """Write a number of bytes."""

@@ -16,8 +16,9 @@ from starlette.routing import Route
 from semcache.core import TenantId
 from semcache.errors import RequestError, StoreError
 from semcache.review.access import EVERY, Reviewer, Tokens, Tries
+from semcache.review.costing import Costing
 from semcache.review.service import ReviewService
-from semcache.review.web import deciding, reading
+from semcache.review.web import costing_pages, deciding, reading
 from semcache.review.web.door import Door, said_to
 from semcache.review.web.frame import Asset, Frame, assets, elsewhere, file_response, sealed
 from semcache.review.web.sessions import ABSOLUTE, IDLE, Session, Sessions
@@ -30,6 +31,7 @@ _INVALID = 422
 def mount_pages(
     app: FastAPI,
     service: ReviewService,
+    costing: Costing,
     tokens: Tokens,
     tries: Tries | None = None,
     *,
@@ -42,6 +44,7 @@ def mount_pages(
     Args:
         app: the admin listener's application.
         service: reads and decides.
+        costing: reads what costs and saves.
         tokens: who is who.
         tries: how often an address may fail; the one of the API, so that both count together. None: one of its own.
         now: seconds that never go back, for sessions.
@@ -57,14 +60,17 @@ def mount_pages(
         now=service.clock.now,
         versions={name: asset.version for name, asset in files.items()},
     )
-    pages = _Pages(door, service, files)
+    pages = _Pages(door, service, costing, files)
     app.router.routes.extend(pages.routes())
 
 
 class _Pages:
-    def __init__(self, door: Door, service: ReviewService, files: Mapping[str, Asset]) -> None:
+    def __init__(
+        self, door: Door, service: ReviewService, costing: Costing, files: Mapping[str, Asset]
+    ) -> None:
         self._door = door
         self._service = service
+        self._costing = costing
         self._files = files
 
     def routes(self) -> list[Route]:
@@ -81,6 +87,8 @@ class _Pages:
             ("/policies/whatif", "policies", reading.whatif),
             ("/numbers", "numbers", reading.numbers),
             ("/numbers/live", "numbers", reading.numbers_live),
+            ("/costs", "costs", costing_pages.costs),
+            ("/costs/csv", "costs", costing_pages.costs_csv),
             ("/log", "log", reading.log),
         ]
         sent: list[tuple[str, Handler]] = [
@@ -190,4 +198,6 @@ class _Pages:
         ui = self._door.ui(request, session, tenants, tenant, here)
         if not is_partial and request.method == "GET":
             ui = ui.saying(said_to(session, ui))
-        return Visit(request, session, session.who, tenant, ui, self._service, self._door.frame, form)
+        return Visit(
+            request, session, session.who, tenant, ui, self._service, self._costing, self._door.frame, form
+        )

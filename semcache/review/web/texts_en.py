@@ -17,6 +17,7 @@ ENGLISH: dict[str, str] = {
     "nav.search": "Search",
     "nav.policies": "Policies",
     "nav.numbers": "Numbers",
+    "nav.costs": "Costs",
     "nav.log": "Audit log",
     "role.viewer": "viewer",
     "role.reviewer": "reviewer",

@@ -17,6 +17,7 @@ CHINESE: dict[str, str] = {
     "nav.search": "搜索",
     "nav.policies": "策略",
     "nav.numbers": "运行数据",
+    "nav.costs": "成本",
     "nav.log": "审计日志",
     "role.viewer": "查看者",
     "role.reviewer": "审核员",

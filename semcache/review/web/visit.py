@@ -16,6 +16,7 @@ from starlette.responses import Response
 from semcache.core import TenantId
 from semcache.errors import RequestError
 from semcache.review.access import Reviewer
+from semcache.review.costing import Costing
 from semcache.review.service import ReviewService
 from semcache.review.web.frame import Frame, Ui
 from semcache.review.web.sessions import Session
@@ -40,6 +41,7 @@ class Visit:
     tenant: TenantId
     ui: Ui
     service: ReviewService
+    costing: Costing
     frame: Frame
     form: Mapping[str, str]
 
