@@ -21,7 +21,8 @@ from typing import IO, Any
 from semcache.advise.rows import Skipped, Watcher
 
 STDIN = "-"
-_CHUNK = 1 << 20
+_CHUNK = 1 << 15
+"""Small: what is unpacked together with damage is lost."""
 _SPARE = 1 << 30
 """Bytes left free on the disk of the copies."""
 _PACKED: dict[bytes, Callable[[Any], Any]] = {
