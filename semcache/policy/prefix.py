@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from semcache.core import CachePolicy, Directives, Scope
 from semcache.policy.prefix_knobs import PrefixKnobs
+from semcache.policy.rewriting import RewriteRules
 from semcache.policy.schema import PolicyFile
 
 OPERATOR = "default"
@@ -33,6 +34,7 @@ class PrefixRules:
     share: Scope | None = Scope.TENANT
     reserve_tokens: int = 0
     max_tokens: int | None = None
+    rewrite: RewriteRules = field(default_factory=RewriteRules)
 
     def share_for(self, policy: CachePolicy, directives: Directives) -> Scope | None:
         """Give who may reuse this request's prompt: never more than the file says, or than share its answers."""
@@ -95,7 +97,8 @@ def content_digest(text: str) -> bytes:
 def prefix_rules(knobs: PrefixKnobs) -> PrefixRules:
     """Make a tenant's knobs ready."""
     share = None if knobs.share == "none" else Scope(knobs.share)
-    return PrefixRules(share, knobs.reserve_tokens, knobs.max_tokens)
+    rewrite = RewriteRules(knobs.rewrite.sort_tools, knobs.rewrite.sort_keys)
+    return PrefixRules(share, knobs.reserve_tokens, knobs.max_tokens, rewrite)
 
 
 def public_messages(policy: PolicyFile, texts: Mapping[str, str]) -> PublicMessages:

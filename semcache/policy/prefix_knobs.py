@@ -59,6 +59,21 @@ class PublicMessage(Knobs):
         return self
 
 
+class RewriteKnobs(Knobs):
+    """What is put in order before a request is hashed and sent on, without changing any JSON value."""
+
+    sort_tools: bool = Field(
+        False,
+        description="Send tools in the order of their names, unless one carries a mark for the provider's cache or the"
+        " choice of a tool names a position.",
+    )
+    sort_keys: bool = Field(
+        False,
+        description="Send the JSON of tools with sorted keys; strict tools stay, whose keys say in which order arguments"
+        " are written.",
+    )
+
+
 class PrefixKnobs(Knobs):
     """What computed prompts the local engine may use again, and for whom."""
 
@@ -78,4 +93,8 @@ class PrefixKnobs(Knobs):
     )
     max_tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         None, description="Computed tokens this tenant may hold at most. null: no limit."
+    )
+    rewrite: RewriteKnobs = Field(
+        default_factory=RewriteKnobs,
+        description="What is put in order before a request is hashed and sent on, so that equal tools are equal beginnings.",
     )
