@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from semcache import alarming_parts
 from semcache.alarming.settings import AlarmSettings
-from semcache.alarming_parts import Alarming, Sources, alarming_of
+from semcache.alarming_parts import Alarming, Sources, redis_sources
 from semcache.core import TenantId
 from semcache.cost.alarm_metrics import AlarmMetrics
 from semcache.cost_port import Claim
@@ -22,7 +23,6 @@ from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.errors import PolicyError
 from semcache.evidence_port import Alarm, Source
 from semcache.policy.loader import load_directory
-from semcache.standings import Standings
 from semcache.store.alarm_shelf import RedisAlarmShelf
 from semcache.store.embedded import ValkeyChild
 from semcache.store.link import LinkRules
@@ -55,32 +55,32 @@ class Scene:
         self.url, self.prefix = valkey.url, uuid.uuid4().hex
         self.registry = CollectorRegistry()
         self.metrics = AlarmMetrics(self.registry)
-        self.tasks: list[asyncio.Task[Any]] = []
+        self.shelf = RedisAlarmShelf(self.url, LinkRules(deadline=5.0), self.prefix)
+        self.opened = 0
 
-    def spawn(self, work: Any) -> asyncio.Task[Any]:
-        self.tasks.append(asyncio.get_running_loop().create_task(work))
-        return self.tasks[-1]
+    def sources(self) -> Sources:
+        self.opened += 1
+        shelf = RedisAlarmShelf(self.url, LinkRules(deadline=5.0), self.prefix)
+        return Sources(self.book, self.budgets, self.evidence, shelf, (shelf.aclose,))
 
     def build(self, settings: AlarmSettings, worker: str = "w1") -> Alarming:
-        standings = Standings(self.evidence, None, self.clock, self.spawn)
-        sources = Sources(self.book, self.budgets, self.evidence, standings, lambda: self.snapshot)
-        shelf = RedisAlarmShelf(self.url, LinkRules(deadline=5.0), self.prefix)
-        return alarming_of(settings, sources, shelf, worker, self.clock, self.metrics)
+        return Alarming(settings, self.sources, lambda: self.snapshot, None, worker, self.clock, self.metrics)
 
     @asynccontextmanager
-    async def running(self, settings: AlarmSettings) -> AsyncIterator[Alarming]:
-        alarming = self.build(settings)
-        task = asyncio.create_task(alarming.run())
+    async def running(self, settings: AlarmSettings | None = None, worker: str = "w1") -> AsyncIterator[None]:
+        alarming = self.build(settings or AlarmSettings(every=1), worker)
+        alarming.start()
         try:
-            yield alarming
+            yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            await alarming.aclose()
+            await alarming.stop()
 
     async def spend(self, usd: float) -> None:
         rule = self.snapshot.costs(ACME).budgets[0]
         await self.budgets.settle(ACME, uuid.uuid4().hex, [Claim(rule, int(usd * 1e6))], self.clock.now())
+
+    async def raised(self) -> set[tuple[str, str]]:
+        return {(one.tenant, one.subject) for one in await self.shelf.raised()}
 
     def page(self) -> str:
         return generate_latest(self.registry).decode()
@@ -90,14 +90,12 @@ class Scene:
 async def scene(valkey: ValkeyChild, tmp_path: Path) -> AsyncIterator[Scene]:
     made = Scene(valkey, tmp_path)
     yield made
-    for task in made.tasks:
-        task.cancel()
-    await asyncio.gather(*made.tasks, return_exceptions=True)
+    await made.shelf.aclose()
 
 
-async def until(true: Callable[[], bool]) -> None:
+async def until(true: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110 - what is waited for has no event of its own
+        while not await true():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.02)
 
 
@@ -108,10 +106,13 @@ async def test_from_a_budget_to_the_webhook(scene: Scene, tmp_path: Path) -> Non
         secret.write_text("key")
         settings = AlarmSettings(every=1, webhook=f"file:{address}", webhook_secret=f"file:{secret}")
         await scene.spend(0.6)
-        async with scene.running(settings) as alarming:
-            await until(lambda: "delivered" in scene.page())
-            raised = await alarming.shelf.raised()
-        assert [(one.tenant, one.subject) for one in raised] == [("acme", "team 50%")]
+
+        async def delivered() -> bool:
+            return "delivered" in scene.page()
+
+        async with scene.running(settings):
+            await until(delivered)
+        assert await scene.raised() == {("acme", "team 50%")}
         posted = server.requests[0]
         assert posted.target == "/hooks/T1?x=1"
         assert posted.header("semcache-signature") is not None
@@ -121,36 +122,38 @@ async def test_from_a_budget_to_the_webhook(scene: Scene, tmp_path: Path) -> Non
 
 
 async def test_whoever_ends_lets_another_lead_at_once(scene: Scene) -> None:
-    first, second = scene.build(AlarmSettings()), scene.build(AlarmSettings(), "w2")
-    await scene.spend(0.6)
-    await first.runner.once()
-    await second.runner.once()
-    await first.aclose()
-    await scene.spend(0.25)
-    await second.runner.once()
-    assert {one.subject for one in await second.shelf.raised()} == {"team 50%", "team 80%"}
-    await second.aclose()
+    async def half() -> bool:
+        return ("acme", "team 50%") in await scene.raised()
+
+    async def most() -> bool:
+        return await scene.raised() == {("acme", "team 50%"), ("acme", "team 80%")}
+
+    long = AlarmSettings(every=1, levels={})
+    async with scene.running(long, "w2"):
+        async with scene.running(long):
+            await scene.spend(0.6)
+            await until(half)
+        await scene.spend(0.25)
+        await until(most)
 
 
 async def test_standings_say_when_a_bound_holds_again(scene: Scene) -> None:
-    alarming = scene.build(AlarmSettings())
-    domain = next(iter(scene.snapshot.tenant(ACME).domains))
-    now = scene.clock.now()
+    domain, now = "chat", scene.clock.now()
     cell = (Source.AUDIT, bucket_of(now), bin_of(0.998))
     scene.evidence.cells[ACME, domain][cell] = [1000.0, 500.0]
     scene.evidence.words[ACME, domain][1, "exact"] = 1
     scene.evidence.alarms[ACME, domain] = Alarm(now - 10 * 86_400, "closed")
-    await alarming.runner.once()
-    assert [(one.kind.value, one.subject) for one in await alarming.shelf.raised()] == [
-        ("bound_broken", domain)
-    ]
-    del scene.evidence.cells[ACME, domain]
-    await alarming.aclose()
-    # A fresh look, as after some seconds: nothing is held against the domain any more.
-    again = scene.build(AlarmSettings(), "w2")
-    await again.runner.once()
-    assert await again.shelf.raised() == ()
-    await again.aclose()
+
+    async def broken() -> bool:
+        return await scene.raised() == {("acme", domain)}
+
+    async def kept() -> bool:
+        return not await scene.raised()
+
+    async with scene.running():
+        await until(broken)
+        del scene.evidence.cells[ACME, domain]
+        await until(kept)
 
 
 async def test_domains_and_tenants_that_are_gone_are_believed_for_a_day(scene: Scene) -> None:
@@ -159,10 +162,65 @@ async def test_domains_and_tenants_that_are_gone_are_believed_for_a_day(scene: S
     scene.evidence.alarms[gone, "chat"] = Alarm(scene.clock.now() - 3600, "closed")
     scene.evidence.words[ACME, "no such"][1, "exact"] = 1
     scene.evidence.alarms[ACME, "no such"] = Alarm(scene.clock.now() - 2 * 86_400, "closed")
-    alarming = scene.build(AlarmSettings())
-    await alarming.runner.once()
-    assert [one.tenant for one in await alarming.shelf.raised()] == ["gone"]
-    await alarming.aclose()
+
+    async def told() -> bool:
+        return bool(await scene.raised())
+
+    async with scene.running():
+        await until(told)
+    assert await scene.raised() == {("gone", "chat")}
+
+
+async def test_a_defect_is_said_and_tried_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarming_parts, "_REST", 0.1)
+    await scene.spend(0.6)
+    budgets, scene.budgets = scene.budgets, object()  # type: ignore[assignment]  # a defect on purpose
+
+    async def said() -> bool:
+        return 'semcache_alarm_faults_total{part="defect"}' in scene.page()
+
+    async def raised() -> bool:
+        return bool(await scene.raised())
+
+    async with scene.running():
+        await until(said)
+        scene.budgets = budgets
+        await until(raised)
+    assert scene.opened > 1
+
+
+async def test_switched_off_nothing_begins(scene: Scene) -> None:
+    async with scene.running(AlarmSettings(enabled=False)):
+        assert scene.opened == 0
+    assert "semcache-alarms" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_an_end_right_after_the_beginning(scene: Scene) -> None:
+    for _ in range(5):
+        async with scene.running():
+            pass
+    assert "semcache-alarms" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_the_stores_own_parts_are_opened_and_closed(scene: Scene) -> None:
+    alarming = Alarming(
+        AlarmSettings(every=1),
+        redis_sources(scene.url),
+        lambda: scene.snapshot,
+        None,
+        "w",
+        scene.clock,
+        scene.metrics,
+    )
+    alarming.start()
+
+    async def looked() -> bool:
+        return 'budget="team"' in scene.page()
+
+    await until(looked)
+    await alarming.stop()
+    await alarming.stop()
+    assert "faults_total{" not in scene.page()
 
 
 @pytest.mark.parametrize(

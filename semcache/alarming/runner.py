@@ -103,9 +103,12 @@ class Alarms:
     async def run(self) -> None:
         """Look again and again, for as long as the worker lives."""
         every = self._look.rules.every
+        pause = 0.1 * every
         while True:
-            await asyncio.sleep(random.uniform(0.8, 1.2) * every)  # noqa: S311 - only spreads workers out
+            # Drawn by chance, so that workers do not all come at once.
+            await asyncio.sleep(random.uniform(0.8, 1.2) * pause)  # noqa: S311 - no secret
             await self.once()
+            pause = every
 
     async def once(self) -> None:
         """Look once, as the leader or as one who only shows. Never raises StoreError."""

@@ -43,7 +43,7 @@ class AlarmMetrics:
         self._changes.labels(kind.value, "raised" if raised else "over").inc()
 
     def failed(self, part: str) -> None:
-        """Count a look that failed: `costs`, `growth`, `budgets`, `bounds`, `shelf` or `lead`."""
+        """Count a look that failed: `costs`, `growth`, `budgets`, `bounds`, `shelf`, `lead` or `defect`."""
         self._faults.labels(part).inc()
 
     def posted(self, outcome: str) -> None:
