@@ -8,6 +8,7 @@ Lines reach the system at each flush: a killed process loses none of them. Knows
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ _log = structlog.get_logger()
 _DAY = 86_400
 _MOST_WAITING = 8 << 20
 _RETRY = 5.0
+_NAMES = 100
 
 
 class Told(Protocol):
@@ -95,7 +97,7 @@ class RowFiles:
             self._waiting.append(line)
             self._bytes += len(line)
         if self._open is not None and self._is_over(self._open):
-            self.close()
+            self._close()
         if self._waiting and self._clock.monotonic() >= self._next:
             try:
                 self._drain()
@@ -103,7 +105,17 @@ class RowFiles:
                 self._fail(error)
 
     def close(self) -> None:
-        """Close the file; the next line begins another. Idempotent, never raises."""
+        """Write what waits, or count it as lost, and close the file. Idempotent, never raises."""
+        self._next = 0.0
+        self.write([])
+        if self._waiting:
+            self._told.rows("lost", len(self._waiting))
+            self._waiting.clear()
+            self._bytes = 0
+        self._close()
+
+    def _close(self) -> None:
+        """Close the file; the next line begins another."""
         opened, self._open = self._open, None
         if opened is None:
             return
@@ -140,7 +152,7 @@ class RowFiles:
                 self._put(self._open, piece)
             finally:
                 if self._open is not None and self._is_over(self._open):
-                    self.close()
+                    self._close()
         if self._failing:
             self._failing = False
             _log.info("rows of the ledger are written again")
@@ -183,17 +195,30 @@ class RowFiles:
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         now = self._clock.now()
-        path = self._folder / name_of(self._writer, now)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(path, flags, 0o600)
+        path, file = self._made(now)
         if not lock(file):
             os.close(file)
             raise BlockingIOError(f"{path.name} is held by another process")
         return _Open(file, path, int(now // _DAY))
 
+    def _made(self, now: float) -> tuple[Path, int]:
+        """Make a file of a new name: two may follow each other within a millisecond.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        for turn in range(_NAMES):
+            path = self._folder / name_of(self._writer, now + turn / 1000)
+            try:
+                return path, os.open(path, flags, 0o600)
+            except FileExistsError:
+                continue
+        raise FileExistsError(errno.EEXIST, "File exists")
+
     def _fail(self, error: OSError) -> None:
         """Give the file up, which may end in half a line, and say so once."""
-        self.close()
+        self._close()
         self._told.segment("failed")
         self._next = self._clock.monotonic() + _RETRY
         if not self._failing:

@@ -3,7 +3,7 @@ r"""What requests cost, by tenant and day: a `cost_port.CostBook` on one server 
     {<tenant>}:cost:<day>        hash: key without tenant and day, \x1f between its parts -> its counters (see `cost_lua`)
     {<tenant>}:cost-days         the days that have any, by day
     {<tenant>}:cost-by:<writer>  hash: part of a batch -> the last number that this writer sent of it
-    {!}:cost-tenants             tenants by their last day
+    {!}:cost-tenants             tenants by when the last of their days fades
 
 Days fade after `CostRules.keep`. A batch is named `<writer>.<number>`, and a writer's numbers grow: what comes again is told
 by its number, so no list of names is kept. Knows no prices and no requests.
@@ -137,7 +137,7 @@ class RedisCostBook:
         Raises:
             StoreError: unreachable, late or read-only.
         """
-        reply = await self._link.run(self._list, (self._keys.shared("cost-tenants"),), (self._rules.keep,))
+        reply = await self._link.run(self._list, (self._keys.shared("cost-tenants"),), ())
         names = (some_bytes(name).decode("utf-8", "surrogatepass") for name in a_list(reply))
         return tuple(sorted(map(TenantId, names)))
 
@@ -171,7 +171,7 @@ class RedisCostBook:
         reply = await self._link.run(self._add, keys, (*head, *flat))
         is_new = is_yes(reply, b"new", (b"ok", b"again"))
         if is_new or tenant not in self._listed:
-            await self._link.call("ZADD", self._keys.shared("cost-tenants"), "GT", day, raw(tenant))
+            await self._link.call("ZADD", self._keys.shared("cost-tenants"), "GT", ends, raw(tenant))
             self._listed.add(tenant)
 
 

@@ -63,8 +63,7 @@ return had
 """KEYS: the tenant's days. ARGV: what names of days begin with."""
 
 LIST = """#!lua flags=allow-oom
-local today = math.floor(redis.call('TIME')[1] / 86400)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', today - tonumber(ARGV[1]) - 1)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', redis.call('TIME')[1])
 return redis.call('ZRANGE', KEYS[1], 0, -1)
 """
-"""KEYS: all tenants by their last day. ARGV: how many days are kept; what is older has faded."""
+"""KEYS: all tenants by when the last of their days fades (Unix seconds)."""

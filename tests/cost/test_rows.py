@@ -53,11 +53,9 @@ def test_a_full_file_is_closed_and_another_begun(tmp_path: Path) -> None:
     assert heard.segments_ == {"closed": 3}
 
 
-def test_one_flush_of_much_is_cut_into_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = HandClock()
-    # Each file has a name of its own however fast they follow each other.
-    monkeypatch.setattr(clock, "now", lambda: (setattr(clock, "at", clock.at + 0.01), clock.at)[1])
-    out = writer(tmp_path, clock, Heard(), rotate=3 * len(LINE))
+def test_one_flush_of_much_is_cut_into_files(tmp_path: Path) -> None:
+    # Each has a name of its own however fast they follow each other.
+    out = writer(tmp_path, HandClock(), Heard(), rotate=3 * len(LINE))
     out.write([LINE] * 10)
     out.close()
     assert [file.size // len(LINE) for file in files(tmp_path)] == [3, 3, 3, 1]
@@ -86,15 +84,26 @@ def test_writers_have_files_of_their_own(tmp_path: Path) -> None:
 
 
 def test_two_of_one_name_at_one_moment_never_write_one_file(tmp_path: Path) -> None:
-    clock, heard = HandClock(), Heard()
-    one, other = writer(tmp_path, clock, Heard()), writer(tmp_path, clock, heard)
+    clock = HandClock()
+    one, other = writer(tmp_path, clock, Heard()), writer(tmp_path, clock, Heard())
     one.write([LINE])
-    other.write([LINE])
-    assert heard.segments_ == {"failed": 1}
-    clock.at += 6
-    other.write([LINE])
-    assert heard.rows_ == {"written": 2}
+    other.write([LINE, LINE])
     assert [file.size for file in files(tmp_path)] == [len(LINE), 2 * len(LINE)]
+
+
+def test_what_cannot_be_written_at_the_end_is_lost_and_counted(tmp_path: Path) -> None:
+    heard = Heard()
+    (tmp_path / "file").write_text("")
+    out = writer(tmp_path / "file", HandClock(), heard)
+    out.write([LINE] * 3)
+    out.close()
+    out.close()
+    assert heard.rows_ == {"lost": 3}
+    # At the end there is no waiting for another try.
+    (tmp_path / "file").unlink()
+    out.write([LINE])
+    out.close()
+    assert heard.rows_ == {"lost": 3, "written": 1}
 
 
 def test_a_folder_that_cannot_be_made_costs_nothing_but_rows(tmp_path: Path) -> None:
