@@ -55,6 +55,7 @@ Price = Callable[[LogRow, Usage], int | None]
 _DECIDING, _REPEATING = 1.8, 0.3
 """What a request takes that is no exact repeat, and one that is, in times of a question's vector: measured where both share two
 cores with other work. A guess that tells how much of a log the time is enough for."""
+_TRIED = 48
 _LEAST = 0.002
 """Seconds that a vector takes at least, for that guess."""
 _PATIENCE = 1.25
@@ -128,11 +129,11 @@ async def replay(
     began = time.monotonic()
     told.stage("looking", 0)
     survey, span = _surveyed(order, rows, told)
-    per_text = await _seconds_per_text(rig, survey)
+    wait, per_text = await _seconds_per_text(rig, survey)
     left = max(1.0, order.minutes * 60.0 - (time.monotonic() - began))
     policies = order.snapshot.tenant(order.tenant)
     life = max((policy.ttl for policy in policies.domains.values()), default=None)
-    sample = choose(survey, _affordable(survey, per_text, left), life, span)
+    sample = choose(survey, _affordable(survey, wait, left), life, span)
     run = _Run(rig, clock, order, price, survey, sample, began + order.minutes * 60.0 * _PATIENCE)
     told.stage("replaying", survey.rows)
     with side_by_side():
@@ -157,21 +158,23 @@ def _surveyed(order: ReplayOrder, rows: Rows, told: Watcher) -> tuple[Survey, fl
     return survey, None if first is None or last is None or last <= first else last - first
 
 
-async def _seconds_per_text(rig: Rig, survey: Survey) -> float:
-    """Embed some of the log's questions, and give the processor's seconds that one took."""
-    began, count = time.process_time(), 0
-    for text in survey.texts[:48]:
+async def _seconds_per_text(rig: Rig, survey: Survey) -> tuple[float, float]:
+    """Embed some of the log's questions, and give the seconds that one took: of waiting, and of the processor."""
+    began, at, count = time.process_time(), time.monotonic(), 0
+    for text in survey.texts[:_TRIED]:
         try:
             count += await rig.embed(text) is not None
         except EncoderError:
             continue
-    return (time.process_time() - began) / count if count else 0.0
+    if not count:
+        return 0.0, 0.0
+    return (time.monotonic() - at) / count, (time.process_time() - began) / count
 
 
-def _affordable(survey: Survey, per_text: float, left: float) -> int:
-    """Give how many rows the seconds left suffice for: the encoder beside, the decisions before all."""
+def _affordable(survey: Survey, wait: float, left: float) -> int:
+    """Give how many rows the seconds left suffice for, when a vector takes `wait`."""
     fresh = survey.distinct / max(1, survey.rows)
-    one = (fresh * _DECIDING + (1.0 - fresh) * _REPEATING) * max(per_text, _LEAST)
+    one = (fresh * _DECIDING + (1.0 - fresh) * _REPEATING) * max(wait, _LEAST)
     return int(left / one)
 
 
@@ -322,7 +325,7 @@ class _Run:
             unpriced=sum(domain.unpriced for domain in domains),
             notes=self._notes(),
             of=self._survey.rows,
-            sample=self._sample.told(),
+            sample=self._sample.told(share, is_cut=self._is_cut),
             hit_interval=self._units.interval(share) if sampled else None,
             would_be=sum(domain.would_be for domain in domains),
             answers=self._answers,
@@ -336,9 +339,7 @@ class _Run:
     def _notes(self) -> tuple[str, ...]:
         notes = []
         if self._is_cut:
-            notes.append(
-                f"The time was up before the sample was through: {self._counted:,} requests were counted."
-            )
+            notes.append("The time was up before the sample was through.")
         if self._refused:
             notes.append(f"{self._refused:,} requests are none that the proxy would take, and were left out.")
         if self._faults:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from semcache.advise.findings import Interval
+from semcache.advise.telling import share as percent
 
 _PLACES = 200_000
 """Places remembered; of more, a part drawn by their numbers."""
@@ -169,16 +170,22 @@ class Sample:
                         return Part.WARM if number < counted else Part.COUNT
                 return Part.SKIP
 
-    def told(self) -> str:
-        """Say in a sentence which rows were asked."""
-        share = f"{self.share:.0%}" if self.share >= 0.01 else f"{self.share:.2%}"
+    def told(self, counted: float, *, is_cut: bool = False) -> str:
+        """Say which rows were asked.
+
+        Args:
+            counted: the share of all rows that was counted in the end.
+            is_cut: the time was up before the sample was through.
+        """
+        share = percent(counted)
         match self.kind:
-            case "all":
+            case "all" if not is_cut:
                 return "all requests"
             case "places":
-                return f"about {share} of the requests: all of {len(self.places):,} places drawn by chance of those where questions can meet"
+                places = f"{share} of the requests, all from {len(self.places):,} places drawn by chance (a place is where questions can meet)"
+                return f"{places}, up to a point in time" if is_cut else places
             case "windows":
-                return f"{share} of the requests: {len(self.windows)} stretches of time, each after a warm-up of an answer's life"
+                return f"{share} of the requests: {len(self.windows)} stretches of time at most, each after a warm-up as long as an answer lives"
             case _:
                 return f"the first {share} of the requests, from an empty cache: one that runs on serves more"
 
@@ -272,7 +279,7 @@ class Units:
 
 def units_for(sample: Sample, rows: int) -> Units:
     """Give what counts by the units of this sample."""
-    if sample.kind in ("all", "places"):
+    if sample.kind == "places":
         return Units()
     counted = sum(end - first for _, first, end in sample.windows) or rows
     return Units(block=max(1, counted // _BLOCKS))
