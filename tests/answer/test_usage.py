@@ -219,7 +219,7 @@ def test_genai_prices_reads_the_same(name: str) -> None:
     assert ours == tuple(theirs.reported_value(name) for name in names)
 
 
-def test_cached_tokens_are_a_part_or_come_on_top_and_both_give_one_total() -> None:
+def test_fc_062_cached_tokens_are_a_part_or_come_on_top_and_both_give_one_total() -> None:
     openai = read_usage(
         {"prompt_tokens": 10_000, "prompt_tokens_details": {"cached_tokens": 8_000}, "completion_tokens": 100}
     )

@@ -325,10 +325,9 @@ def test_an_endless_reply_takes_little_memory(media: str) -> None:
 
 
 def test_a_bomb_is_let_go() -> None:
-    bomb = gzip.compress(b"0" * (100 << 20))
-    watched = ReplyWatch(NDJSON, "gzip")
-    watched.feed(bomb)
-    assert watched.finish().usage is None
+    last = dump({"model": "m", "done": True, "prompt_eval_count": 2, "eval_count": 3})
+    assert watch(NDJSON, gzip.compress(b"\n" * 1000 + last), coding="gzip").usage == Usage(2, 3)
+    assert watch(NDJSON, gzip.compress(b"\n" * (20 << 20) + last), coding="gzip").usage is None
 
 
 def test_a_line_too_long_hides_only_itself() -> None:

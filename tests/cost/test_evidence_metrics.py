@@ -51,11 +51,11 @@ def test_several_workers_show_one_estimate(tmp_path: Path) -> None:
     assert 'semcache_labels_total{source="audit",verdict="right"} 2.0' in shown
 
 
-def test_prices_are_micro_dollars_rounded_up() -> None:
+def test_prices_are_micro_dollars_rounded_to_the_nearest() -> None:
     per_million = micro_usd("gpt-4o", Usage(1_000_000, 0))
     assert per_million is not None
     assert per_million > 100_000
-    assert micro_usd("gpt-4o", Usage(1, 0)) == -(-per_million // 1_000_000)
+    assert micro_usd("gpt-4o", Usage(1, 0)) == (per_million + 500_000) // 1_000_000
     assert micro_usd("gpt-4o", Usage(0, 0)) == 0
 
 

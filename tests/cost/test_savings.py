@@ -126,6 +126,13 @@ def test_a_hit_is_free_and_saves_what_the_call_was_billed() -> None:
     assert (sums.milliseconds, sums.saved_milliseconds) == (10, 1990)
 
 
+def test_only_a_reused_answer_saves_tokens() -> None:
+    record = replace(MISS, saved=Usage(7, 7))
+    money = costed(record, BOOK, POLICY)
+    _, sums = sums_of(record, money)
+    assert (money.by_response, sums.saved_input, sums.saved_output) == (0, 0, 0)
+
+
 @pytest.mark.parametrize("outcome", [Outcome.EXACT, Outcome.SEMANTIC])
 def test_both_tiers_are_hits(outcome: Outcome) -> None:
     assert costed(replace(HIT, outcome=outcome), BOOK, POLICY).by_response == 1000
@@ -146,7 +153,7 @@ def test_a_hit_on_an_answer_nobody_counted_saves_nobody_knows_what() -> None:
 # -- cases of the field -------------------------------------------------------------------
 
 
-def test_spend_is_counted_once_and_hits_save_each() -> None:
+def test_fc_059_spend_is_counted_once_and_hits_save_each() -> None:
     """A first call at 0.0042, an exact hit, a paraphrase: the stored price is nobody's spend."""
     first = replace(MISS, usage=Usage(3600, 200))
     again = replace(HIT, outcome=Outcome.EXACT, saved=first.usage)
@@ -156,7 +163,7 @@ def test_spend_is_counted_once_and_hits_save_each() -> None:
     assert (total.cost, total.by_response, total.without_caches) == (4200, 2 * 4200, 3 * 4200)
 
 
-def test_costs_that_arise_on_a_hit_stand() -> None:
+def test_fc_060_costs_that_arise_on_a_hit_stand() -> None:
     """A paid embedding, 0.00001, stands beside the hit's zero."""
     money = costed(replace(HIT, embedded=10), BOOK, POLICY)
     assert (money.cost, money.embedding, money.by_response) == (0, 10, 1000)
@@ -179,12 +186,21 @@ def revised(**changes: object) -> RequestRecord:
     )
 
 
-def test_a_revision_costs_the_small_model_and_the_embedding() -> None:
+def test_fc_060_a_revision_costs_the_small_model_and_the_embedding() -> None:
     money = costed(revised(), BOOK, POLICY)
     paid = (300 * 10 + 80 * 30) // 100
     assert (money.cost, money.embedding, money.by_response, money.charged) == (paid, 10, 900, paid)
     assert money.without_caches == paid + 900
     assert money.net == 900 - 10
+
+
+def test_another_backend_s_prompt_cache_is_not_the_request_s() -> None:
+    record = replace(revised(), usage=Usage(300, 80, 200))
+    money = costed(record, BOOK, POLICY)
+    assert (money.by_provider, money.by_local) == (0, 0)
+    assert costed(replace(record, is_local=True), BOOK, POLICY).by_local == 0
+    own = replace(revised(backend="api", model=""), usage=Usage(300, 80, 200))
+    assert costed(own, BOOK, POLICY).by_provider == 100
 
 
 def test_a_revision_may_lose_money() -> None:
@@ -223,7 +239,7 @@ def test_a_lossless_draft_saves_time_only() -> None:
 @pytest.mark.parametrize(
     ("charge", "amount"), [(HitCharge.NONE, 0), (HitCharge.FIXED, 500), (HitCharge.FULL, 1000)]
 )
-def test_what_hits_are_charged_is_the_policy_s_and_what_they_cost_is_not(
+def test_fc_066_what_hits_are_charged_is_the_policy_s_and_what_they_cost_is_not(
     charge: HitCharge, amount: int
 ) -> None:
     policy = CostPolicy(hit_charge=charge, hit_price=500)

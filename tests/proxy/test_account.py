@@ -13,6 +13,7 @@ import pytest
 from semcache.core import Caller, Outcome, RequestRecord, TenantId, Usage
 from semcache.errors import RequestError, UpstreamError
 from semcache.journey import Backend
+from semcache.proxy.account import Account, Used
 from semcache.proxy.edge import Edge, LoadGate
 from tests.fakes.generator import FakeGenerator, FakeReply
 
@@ -233,3 +234,29 @@ def test_the_request_reaches_the_upstream_as_it_came() -> None:
     wire = Wire(FakeReply(parts=(CHAT,)))
     wire.post("/v1/embeddings", body)
     assert wire.upstream.bodies == [body]
+
+
+@pytest.mark.parametrize(
+    ("is_sent", "client_left", "expected"),
+    [
+        (True, True, Used("m", Usage(100, 0), is_estimated=True)),
+        (False, True, Used("")),
+        (True, False, Used("m")),
+    ],
+)
+def test_a_client_that_left_before_the_reply_had_its_input_read(
+    is_sent: bool, client_left: bool, expected: Used
+) -> None:
+    account = Account("POST", "/v1/messages")
+    account.sending(b'{"model": "m", "system": "' + b"x" * 396 + b'"}')
+    if is_sent:
+        account.sent()
+    assert account.used(client_left=client_left) == expected
+
+
+def test_an_error_s_body_counts_nothing() -> None:
+    account = Account("POST", "/v1/messages")
+    account.sent()
+    account.answered(500, ((b"content-type", b"application/json"),))
+    account.passing(CHAT)
+    assert account.used(client_left=True) == Used("")
