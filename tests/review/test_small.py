@@ -27,7 +27,7 @@ def test_the_admin_process_loads_no_model_code() -> None:
     code = (
         "import sys; sys.argv = ['semcache', 'admin']\n"
         "from semcache.cli.main import _app; _app()\n"
-        "heavy = ('torch', 'faiss', 'onnxruntime', 'tokenizers', 'transformers', 'httpx', 'aiohttp')\n"
+        "heavy = ('torch', 'faiss', 'onnxruntime', 'tokenizers', 'transformers', 'httpx', 'aiohttp', 'matplotlib', 'pyarrow', 'genai_prices')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
