@@ -1,13 +1,16 @@
 """How large a cache must be: distances between uses of the same thing, in things used in between (Mattson et al. 1970).
 
 A cache that forgets what was used longest ago serves a use exactly when it holds as much as was used since the last one.
-So one pass gives the gain of every size at once. Beyond `most` things only a part of them is followed, chosen by their
-digests, and distances are scaled up (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015). Pure.
+So one pass gives the gain of every size at once. Beyond `most` things the latest of them are still followed each, and of the
+others a part that is chosen by digest, whose distances and gains are scaled up (Waldspurger et al., "Efficient MRC
+Construction with SHARDS", FAST 2015): short distances are exact, long ones estimates. Pure.
 """
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 _PRECISION = 64
@@ -40,15 +43,16 @@ class Distances:
     """Hears of every use, in order.
 
     Args:
-        most: things followed at once.
+        most: things followed at once, and half as many again.
     """
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
         self._limit = _SPACE
-        self._slots: dict[int, tuple[int, float]] = {}
-        self._tree = _Fenwick(4 * most)
-        self._gains: dict[int, float] = {}
+        self._followed = _Stack(2 * most)
+        self._latest: _Stack | None = None
+        self._near: dict[int, float] = {}
+        self._far: dict[int, float] = {}
         self._total = 0.0
 
     def use(self, name: int, size: float, gain: float) -> None:
@@ -60,49 +64,98 @@ class Distances:
             gain: what is gained if it is still there; 0 where it is of no use even then (a first use, an answer too old).
         """
         self._total += gain
-        if name % _SPACE >= self._limit:
+        near = None if self._latest is None else self._latest.use(name, size)
+        far = None
+        if name % _SPACE < self._limit:
+            far = self._followed.use(name, size)
+            if len(self._followed) > self._most:
+                self._thin()
+        if self._latest is not None and len(self._latest) > self._most // 2:
+            self._latest.forget_oldest()
+        if not gain:
             return
-        known = self._slots.pop(name, None)
-        if known is not None:
-            slot, old = known
-            if gain:
-                distance = (self._tree.after(slot) + size) * _SPACE / self._limit
-                bucket = math.ceil(math.log(max(distance, 1.0)) * _PRECISION)
-                self._gains[bucket] = self._gains.get(bucket, 0.0) + gain * _SPACE / self._limit
-            self._tree.add(slot, -old)
-        if self._tree.is_full:
-            self._pack()
-        self._slots[name] = (self._tree.append(size), size)
-        if len(self._slots) > self._most:
-            self._thin()
+        if near is not None:
+            _add(self._near, near, gain)
+        elif far is not None:
+            scale = _SPACE / self._limit
+            _add(self._far if scale > 1 else self._near, far * scale, gain * scale)
 
     def _thin(self) -> None:
-        """Follow half of them from now on."""
+        """Follow half of them from now on, and the latest ones each."""
+        if self._latest is None:
+            self._latest = self._followed.latest(self._most // 2)
         self._limit //= 2
-        for name in [name for name in self._slots if name % _SPACE >= self._limit]:
-            slot, size = self._slots.pop(name)
-            self._tree.add(slot, -size)
-
-    def _pack(self) -> None:
-        """Close the gaps that old uses left."""
-        # A use puts a thing at the end of the dictionary: it is in the order of last use.
-        held = [(name, size) for name, (_, size) in self._slots.items()]
-        self._tree = _Fenwick(4 * self._most)
-        self._slots = {name: (self._tree.append(size), size) for name, size in held}
+        self._followed.keep(lambda name: name % _SPACE < self._limit)
 
     def curve(self) -> Curve:
         """Give the gain of every size so far."""
         rate = self._limit / _SPACE
-        gains = dict(self._gains)
-        if gains and rate < 1:
-            # Few things have most of the uses: whether they are followed is chance, that they are near is not.
-            first = min(gains)
-            gains[first] = max(0.0, gains[first] + self._total - sum(gains.values()))
+        gains = dict(self._near)
+        estimated = sum(self._far.values())
+        if estimated:
+            # All of the gain is known, and what of it is near: the rest is spread as the estimates are.
+            scale = max(0.0, self._total - sum(self._near.values())) / estimated
+            for bucket, gain in self._far.items():
+                gains[bucket] = gains.get(bucket, 0.0) + gain * scale
         points, gained = [], 0.0
         for bucket in sorted(gains):
             gained += gains[bucket]
             points.append((math.exp(bucket / _PRECISION), gained))
-        return Curve(tuple(points), gained, len(self._slots) / rate, rate)
+        return Curve(tuple(points), gained, len(self._followed) / rate, rate)
+
+
+def _add(gains: dict[int, float], distance: float, gain: float) -> None:
+    bucket = math.ceil(math.log(max(distance, 1.0)) * _PRECISION - 1e-9)
+    gains[bucket] = gains.get(bucket, 0.0) + gain
+
+
+class _Stack:
+    """Things in the order of their last use, and what lies between them.
+
+    Args:
+        slots: uses until gaps are closed; more than things are ever held.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._tree = _Fenwick(slots)
+        self._held: OrderedDict[int, tuple[int, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def use(self, name: int, size: float) -> float | None:
+        """Put a thing on top; gives what was used since its last use, itself included, or None."""
+        known = self._held.pop(name, None)
+        distance = None
+        if known is not None:
+            distance = self._tree.after(known[0]) + size
+            self._tree.add(known[0], -known[1])
+        if self._tree.is_full:
+            self._pack(self._held)
+        self._held[name] = (self._tree.append(size), size)
+        return distance
+
+    def forget_oldest(self) -> None:
+        """Let the thing go that was used longest ago."""
+        _, (slot, size) = self._held.popitem(last=False)
+        self._tree.add(slot, -size)
+
+    def keep(self, wanted: Callable[[int], bool]) -> None:
+        """Let all others go."""
+        self._pack({name: held for name, held in self._held.items() if wanted(name)})
+
+    def latest(self, count: int) -> _Stack:
+        """Give a stack of those used last."""
+        found = _Stack(self._slots)
+        for name in list(self._held)[-count:]:
+            found.use(name, self._held[name][1])
+        return found
+
+    def _pack(self, held: Mapping[int, tuple[int, float]]) -> None:
+        """Close the gaps that old uses left."""
+        self._tree = _Fenwick(self._slots)
+        self._held = OrderedDict((name, (self._tree.append(size), size)) for name, (_, size) in held.items())
 
 
 class _Fenwick:
