@@ -8,5 +8,5 @@ _LETTERS = 4
 
 def tokens_of(text: str) -> int:
     """Guess how many tokens a text has; at least one."""
-    plain = len(text) if text.isascii() else sum(map(str.isascii, text))
+    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return max(1, plain // _LETTERS + len(text) - plain)

@@ -24,9 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from semcache.linting.linter import Linter
 from semcache.linting.prompt import prompt_of
-from tests.linting.traffic.broken import BROKEN, Make
-from tests.linting.traffic.judging import DIALECTS, findings_of
-from tests.linting.traffic.sound import SOUND
+from tests.linting.traffic.broken import Make
+from tests.linting.traffic.judging import ALL_BROKEN, ALL_SOUND, DIALECTS, findings_of
 from tests.linting.traffic.words import in_dialect, prose, question, said
 
 
@@ -42,8 +41,8 @@ class Score:
 
 def judged(seeds: int) -> dict[str, Score]:
     scores: dict[str, Score] = {}
-    kinds: list[tuple[str, Make, Any]] = [(name, make, cause) for name, (make, cause) in BROKEN.items()]
-    kinds += [(f"sound: {name}", make, None) for name, make in SOUND.items()]
+    kinds: list[tuple[str, Make, Any]] = [(name, make, cause) for name, (make, cause) in ALL_BROKEN.items()]
+    kinds += [(f"sound: {name}", make, None) for name, make in ALL_SOUND.items()]
     for name, make, cause in kinds:
         score = scores[name] = Score()
         for seed in range(seeds):

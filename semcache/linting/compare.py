@@ -6,9 +6,9 @@ import re
 import unicodedata
 from heapq import nsmallest
 
-_PIECE = re.compile(r"[^\n.;!?,。！？；，\d]{12,}")
+_PIECE = re.compile(r"[^\n.;!?,。！？；\d]{8,}")
 """Stretches without digits: what stays the same when times and numbers change."""
-_LINE = re.compile(r"[^\n.;!?。！？；]{12,}")
+_LINE = re.compile(r"[^\n.;!?。！？；]{8,}")
 _BLANK = re.compile("[\\s\u200b-\u200f\u2060\ufeff\u00ad]+")
 _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 SKETCH = 24

@@ -28,24 +28,24 @@ BEGIN = 1_795_000_000.0
 _COUNT = 24
 
 
-def _times(rng: random.Random, count: int = _COUNT, gap: float = 90.0) -> Iterator[float]:
+def times(rng: random.Random, count: int = _COUNT, gap: float = 90.0) -> Iterator[float]:
     at = BEGIN
     for _ in range(count):
         at += rng.uniform(2.0, gap)
         yield at
 
 
-def _single(rng: random.Random, dialect: str, system: Callable[[float, int], str]) -> Iterator[Sent]:
-    for number, at in enumerate(_times(rng)):
+def single(rng: random.Random, dialect: str, system: Callable[[float, int], str]) -> Iterator[Sent]:
+    for number, at in enumerate(times(rng)):
         yield Sent(in_dialect(dialect, system(at, number), [said("user", question(rng))]), at)
 
 
-def _talk(
+def talk(
     rng: random.Random, dialect: str, system: Callable[[float, int], str], turns: int = 10
 ) -> Iterator[Sent]:
     for _ in range(3):
         history: list[Body] = []
-        for number, at in enumerate(_times(rng, turns)):
+        for number, at in enumerate(times(rng, turns)):
             history.append(said("user", prose(rng, 3)))
             yield Sent(in_dialect(dialect, system(at, number), list(history)), at)
             history.append(said("assistant", prose(rng, 6)))
@@ -64,7 +64,7 @@ FORMATS: dict[str, str] = {
 }
 
 
-def _stamp(pattern: str, at: float) -> str:
+def stamp(pattern: str, at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime(pattern.replace("%s", str(int(at))))
 
 
@@ -72,8 +72,8 @@ def _time_in_system(pattern: str) -> Make:
     def make(rng: random.Random, dialect: str) -> Iterator[Sent]:
         rules = han_prose(rng, 40) if "年" in pattern else prose(rng, 50)
         before = prose(rng, rng.choice((0, 0, 12)))
-        walk = rng.choice((_single, _talk))
-        yield from walk(rng, dialect, lambda at, _: f"{before} {_stamp(pattern, at)} {rules}")
+        walk = rng.choice((single, talk))
+        yield from walk(rng, dialect, lambda at, _: f"{before} {stamp(pattern, at)} {rules}")
 
     return make
 
@@ -84,14 +84,12 @@ def milliseconds_in_the_middle(rng: random.Random, dialect: str) -> Iterator[Sen
     def system(at: float, _: int) -> str:
         return f"{stable}\n<meta ts=2026-11-30T10:00:00.{rng.randrange(1000):03}Z>\n{memory}"
 
-    yield from _talk(rng, dialect, system, 20)
+    yield from talk(rng, dialect, system, 20)
 
 
 def uuids(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 50)
-    yield from _single(
-        rng, dialect, lambda _at, _n: f"Request {uuid.UUID(int=rng.getrandbits(128))}\n{rules}"
-    )
+    yield from single(rng, dialect, lambda _at, _n: f"Request {uuid.UUID(int=rng.getrandbits(128))}\n{rules}")
 
 
 def identifiers(rng: random.Random, dialect: str) -> Iterator[Sent]:
@@ -104,14 +102,14 @@ def identifiers(rng: random.Random, dialect: str) -> Iterator[Sent]:
         lambda: f"order id: {rng.randrange(10**7, 10**8)}",
     )
     kind = rng.choice(kinds)
-    yield from _single(rng, dialect, lambda _at, _n: f"You serve {kind()}.\n{rules}")
+    yield from single(rng, dialect, lambda _at, _n: f"You serve {kind()}.\n{rules}")
 
 
 def counters(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 50)
     word = rng.choice(("This is turn {} of 99.", "Attempt #{}.", "Messages left: {}.", "Step {}:"))
     begin = rng.randrange(2, 60)
-    yield from _talk(rng, dialect, lambda _at, number: f"{word.format(begin + number)} {rules}")
+    yield from talk(rng, dialect, lambda _at, number: f"{word.format(begin + number)} {rules}")
 
 
 def names_before_rules(rng: random.Random, dialect: str) -> Iterator[Sent]:
@@ -121,7 +119,7 @@ def names_before_rules(rng: random.Random, dialect: str) -> Iterator[Sent]:
     )
     for name in NAMES:
         history: list[Body] = []
-        for at in _times(rng, 2):
+        for at in times(rng, 2):
             history.append(said("user", question(rng)))
             yield Sent(in_dialect(dialect, hello.format(name) + rules, list(history)), at)
             history.append(said("assistant", sentence(rng)))
@@ -130,7 +128,7 @@ def names_before_rules(rng: random.Random, dialect: str) -> Iterator[Sent]:
 def tools_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
     tools = [tool(rng, name) for name in ("find", "book", "cancel", "pay", "ship", "track", "rate")]
     rules = prose(rng, 30)
-    for at in _times(rng):
+    for at in times(rng):
         rng.shuffle(tools)
         yield Sent(in_dialect(dialect, rules, [said("user", question(rng))], list(tools)), at)
 
@@ -138,7 +136,7 @@ def tools_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
 def tools_with_keys_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
     tools = [tool(rng, name) for name in ("find", "book", "cancel", "pay")]
     rules = prose(rng, 30)
-    for at in _times(rng):
+    for at in times(rng):
         made = [shuffled_keys(one, rng) for one in tools]
         yield Sent(in_dialect(dialect, rules, [said("user", question(rng))], made), at)
 
@@ -150,7 +148,7 @@ def tools_come_and_go(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 60)
     for _ in range(4):
         history: list[Body] = []
-        for at in _times(rng, 8):
+        for at in times(rng, 8):
             some = [one for one in tools if rng.random() < 0.7] or tools
             history.append(said("user", prose(rng, 3)))
             yield Sent(in_dialect(dialect, rules, list(history), some), at)
@@ -160,7 +158,7 @@ def tools_come_and_go(rng: random.Random, dialect: str) -> Iterator[Sent]:
 def chunks_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
     chunks = [f"[{name}] " + prose(rng, 6) for name in NAMES[:8]]
     in_system = rng.random() < 0.5
-    for at in _times(rng):
+    for at in times(rng):
         rng.shuffle(chunks)
         text = "Sources:\n" + "\n\n".join(chunks)
         asked = question(rng)
@@ -177,7 +175,7 @@ def keys_of_facts_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sen
 
     facts = {name: {"says": sentence(rng), "rank": number} for number, name in enumerate(NAMES[:8])}
     rules = prose(rng, 40)
-    yield from _single(
+    yield from single(
         rng, dialect, lambda _at, _n: f"Facts: {json.dumps(shuffled_keys(facts, rng))}\n{rules}"
     )
 
@@ -191,14 +189,14 @@ def white_space(rng: random.Random, dialect: str) -> Iterator[Sent]:
         lambda: "".join(part + "\n" * rng.randrange(1, 4) for part in [head, *parts]),
     )
     kind = rng.choice(kinds)
-    yield from _single(rng, dialect, lambda _at, _n: kind())
+    yield from single(rng, dialect, lambda _at, _n: kind())
 
 
 def models_in_turns(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 40)
     for _ in range(3):
         history: list[Body] = []
-        for number, at in enumerate(_times(rng, 12)):
+        for number, at in enumerate(times(rng, 12)):
             history.append(said("user", prose(rng, 3)))
             model = ("gpt-4o", "gpt-4o-mini")[number % 2]
             yield Sent(in_dialect(dialect, rules, list(history)), at, model=model)
@@ -208,7 +206,7 @@ def models_in_turns(rng: random.Random, dialect: str) -> Iterator[Sent]:
 def sliding_window(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules, history = prose(rng, 20), []
     most = rng.choice((8, 16))
-    for at in _times(rng, 30):
+    for at in times(rng, 30):
         history.append(said("user", prose(rng, 3)))
         yield Sent(in_dialect(dialect, rules, history[-most + 1 :]), at)
         history.append(said("assistant", prose(rng, 5)))
@@ -218,7 +216,7 @@ def results_cut_later(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 20)
     for _ in range(2):
         history: list[Body] = []
-        for at in _times(rng, 12):
+        for at in times(rng, 12):
             history += [
                 said("user", prose(rng, 2)),
                 said("assistant", sentence(rng)),
@@ -234,7 +232,7 @@ def times_rewritten_in_history(rng: random.Random, dialect: str) -> Iterator[Sen
     rules = prose(rng, 20)
     texts = [prose(rng, 4) for _ in range(16)]
     for _ in range(2):
-        for turn, at in enumerate(_times(rng, 8)):
+        for turn, at in enumerate(times(rng, 8)):
             history = [
                 said("user", f"[{(turn - k // 2) * 3 + 1} minutes ago] {texts[k]}")
                 if k % 2 == 0
@@ -246,14 +244,14 @@ def times_rewritten_in_history(rng: random.Random, dialect: str) -> Iterator[Sen
 
 def question_before_document(rng: random.Random, dialect: str) -> Iterator[Sent]:
     texts = [document(rng, 60) for _ in range(2)]
-    for at in _times(rng, 40):
+    for at in times(rng, 40):
         text = f"Question: {question(rng)}\n\nDocument:\n{rng.choice(texts)}"
         yield Sent(in_dialect(dialect, "Answer from the document.", [said("user", text)]), at)
 
 
 def memory_in_system(rng: random.Random, dialect: str) -> Iterator[Sent]:
     rules = prose(rng, 40)
-    yield from _talk(rng, dialect, lambda _at, _n: f"You are a coach.\nMemory: {sentence(rng)}\n{rules}", 10)
+    yield from talk(rng, dialect, lambda _at, _n: f"You are a coach.\nMemory: {sentence(rng)}\n{rules}", 10)
 
 
 BROKEN: dict[str, tuple[Make, Cause]] = {

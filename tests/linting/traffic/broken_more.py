@@ -1,0 +1,159 @@
+"""More made-up traffic with one defect each: rarer places, other languages, other kinds of requests."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+
+from semcache.cost_port import Cause
+from tests.linting.traffic.broken import Make, single, stamp, talk, times
+from tests.linting.traffic.words import (
+    NAMES,
+    Body,
+    Sent,
+    document,
+    han_prose,
+    in_dialect,
+    prose,
+    question,
+    said,
+    sentence,
+    shuffled_keys,
+    tool,
+)
+
+
+def clock_in_a_tool(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    tools = [tool(rng, name) for name in ("find", "book", "cancel")]
+    rules = prose(rng, 30)
+    for at in times(rng):
+        function = tools[1]["function"]
+        told = {**function, "description": f"{stamp('As of %H:%M:%S.', at)} {function['description']}"}
+        now = [tools[0], {"type": "function", "function": told}, tools[2]]
+        yield Sent(in_dialect(dialect, rules, [said("user", question(rng))], now), at)
+
+
+def clock_at_the_end_of_system(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 30)
+    yield from talk(rng, dialect, lambda at, _: f"{rules}\n{stamp('It is now %Y-%m-%d %H:%M:%S', at)}", 12)
+
+
+def clock_in_plain_completions(rng: random.Random, _: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    for at in times(rng):
+        yield Sent({"model": "m", "prompt": f"{stamp('[%H:%M:%S]', at)} {rules}\nQ: {question(rng)}\nA:"}, at)
+
+
+def uuid_before_a_document(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    text = document(rng, 60)
+    for at in times(rng):
+        asked = f"doc {uuid.UUID(int=rng.getrandbits(128))}\n{text}\n\n{question(rng)}"
+        yield Sent(in_dialect(dialect, "Answer from the document.", [said("user", asked)]), at)
+
+
+def han_names(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = han_prose(rng, 40)
+    for name in ("王芳", "李伟", "张敏", "刘洋", "陈静", "杨磊", "赵丽", "黄强", "周杰", "吴娟"):
+        history: list[Body] = []
+        for at in times(rng, 3):
+            history.append(said("user", han_prose(rng, 2)))
+            yield Sent(in_dialect(dialect, f"用户姓名：{name}。{rules}", list(history)), at)
+            history.append(said("assistant", han_prose(rng, 2)))
+
+
+def window_behind_a_first_message(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 20)
+    history: list[Body] = []
+    for at in times(rng, 30):
+        history.append(said("user", prose(rng, 3)))
+        shown = history if len(history) < 13 else [history[0], history[1], *history[-11:]]
+        yield Sent(in_dialect(dialect, rules, shown), at)
+        history.append(said("assistant", prose(rng, 5)))
+
+
+def summary_at_every_turn(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 20)
+    history: list[Body] = []
+    for at in times(rng, 30):
+        history.append(said("user", prose(rng, 3)))
+        shown = history
+        if len(history) > 11:
+            shown = [said("user", "So far: " + prose(rng, 4)), *history[-10:]]
+        yield Sent(in_dialect(dialect, rules, shown), at)
+        history.append(said("assistant", prose(rng, 5)))
+
+
+def keys_of_results_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    import json
+
+    rules = prose(rng, 20)
+    facts = [
+        {"name": name, "says": sentence(rng), "rank": n, "tags": ["a", "b"]} for n, name in enumerate(NAMES)
+    ]
+    for _ in range(2):
+        history: list[Body] = []
+        for at in times(rng, 10):
+            history.append(said("user", prose(rng, 3)))
+            shown = [
+                said("user", json.dumps(shuffled_keys(facts, rng))),
+                said("assistant", "Seen."),
+                *history,
+            ]
+            yield Sent(in_dialect(dialect, rules, shown), at)
+            history.append(said("assistant", prose(rng, 5)))
+
+
+def listing_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    names = [
+        f"{a}_{b}"
+        for a in ("users", "orders", "items", "bills", "carts")
+        for b in ("raw", "daily", "view", "tmp")
+    ]
+    rules = prose(rng, 40)
+
+    def system(_at: float, _n: int) -> str:
+        rng.shuffle(names)
+        return f"Tables: {', '.join(names)}\n{rules}"
+
+    yield from single(rng, dialect, system)
+
+
+def unix_form(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    import unicodedata
+
+    rules = " ".join(f"Élan {sentence(rng)} Café déjà vu." for _ in range(30))
+    forms = [rules.replace("é", unicodedata.normalize("NFD", "é"), n) for n in range(40)]
+    yield from single(rng, dialect, lambda _at, _n: rng.choice(forms))
+
+
+def context_before_rules(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    yield from single(
+        rng,
+        dialect,
+        lambda _at, _n: (
+            f"You answer from this context:\n{prose(rng, rng.randrange(8, 20))}\n\nRules:\n{rules}"
+        ),
+    )
+
+
+def session_in_every_turn(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    yield from talk(rng, dialect, lambda _at, _n: f"<env session='{rng.getrandbits(64):016x}'>\n{rules}", 8)
+
+
+MORE_BROKEN: dict[str, tuple[Make, Cause]] = {
+    "clock in a tool": (clock_in_a_tool, Cause.TIME),
+    "clock at the end of system": (clock_at_the_end_of_system, Cause.TIME),
+    "clock in plain completions": (clock_in_plain_completions, Cause.TIME),
+    "uuid before a document": (uuid_before_a_document, Cause.UUID),
+    "han names": (han_names, Cause.USER_TEXT),
+    "window behind a first message": (window_behind_a_first_message, Cause.HISTORY_WINDOW),
+    "summary at every turn": (summary_at_every_turn, Cause.HISTORY_REWRITTEN),
+    "keys of results in any order": (keys_of_results_in_any_order, Cause.KEY_ORDER),
+    "listing in any order": (listing_in_any_order, Cause.REORDERED),
+    "unicode form": (unix_form, Cause.WHITESPACE),
+    "context before rules": (context_before_rules, Cause.SYSTEM_CHANGED),
+    "session in every turn": (session_in_every_turn, Cause.IDENTIFIER),
+}
