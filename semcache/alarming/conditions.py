@@ -76,11 +76,27 @@ def _of_model(name: str, told: Counts, rules: AlarmRules) -> Iterator[Reading]:
             yield Reading(kind, name, value, limit)
 
 
-def of_growth(sums: Mapping[CostKey, CostSums], today: int, rules: AlarmRules) -> Iterator[Reading]:
+Inputs = Mapping[str, tuple[int, int]]
+"""By task: how many requests, and the input tokens of them all."""
+
+
+def inputs_of(sums: Mapping[CostKey, CostSums]) -> Inputs:
+    """Give the input of each task, from the sums of one day; of the busiest tasks only."""
+    tasks: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for key, one in sums.items():
+        if key.outcome in _GROWS:
+            row = tasks[quiet(key.task) or UNLABELLED]
+            row[0] += max(0, one.requests)
+            row[1] += max(0, one.input + one.saved_input)
+    busiest = sorted(tasks, key=lambda task: (-tasks[task][0], task))[: 8 * SUBJECTS]
+    return {task: (tasks[task][0], tasks[task][1]) for task in busiest}
+
+
+def of_growth(days: Mapping[int, Inputs], today: int, rules: AlarmRules) -> Iterator[Reading]:
     """Read by what part the mean input of each task has grown: 0.5 is half as much again.
 
     Args:
-        sums: the book's of today and the eight days before.
+        days: the input of today and the eight days before.
         today: which day that is.
         rules: with how many requests there is something to say.
     """
@@ -89,12 +105,12 @@ def of_growth(sums: Mapping[CostKey, CostSums], today: int, rules: AlarmRules) -
         return
     recent: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     before: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for key, one in sums.items():
-        age = today - key.day
-        if key.outcome in _GROWS and 0 <= age < RECENT_DAYS + EARLIER_DAYS:
-            row = (recent if age < RECENT_DAYS else before)[quiet(key.task) or UNLABELLED]
-            row[0] += one.requests
-            row[1] += one.input + one.saved_input
+    for day, tasks in days.items():
+        age = today - day
+        for task, (requests, tokens) in tasks.items() if 0 <= age < RECENT_DAYS + EARLIER_DAYS else ():
+            row = (recent if age < RECENT_DAYS else before)[task]
+            row[0] += requests
+            row[1] += tokens
     busiest = sorted(recent, key=lambda task: (-recent[task][0], task))[:SUBJECTS]
     for task in busiest:
         mean, earlier = _mean(recent[task], rules.least), _mean(before[task], rules.least)
@@ -103,7 +119,7 @@ def of_growth(sums: Mapping[CostKey, CostSums], today: int, rules: AlarmRules) -
 
 
 def _mean(row: Sequence[int], least: int) -> float | None:
-    return row[1] / row[0] if row[0] >= max(1, least) and row[1] >= 0 else None
+    return row[1] / row[0] if row[0] >= max(1, least) else None
 
 
 def of_budgets(states: Sequence[BudgetState], rules: AlarmRules) -> Iterator[Reading]:

@@ -7,7 +7,7 @@ Knows no shelf and no webhook.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import orjson
@@ -16,6 +16,8 @@ from semcache.alarming.bounds import Evidence, IsBroken, broken_of
 from semcache.alarming.conditions import (
     EARLIER_DAYS,
     RECENT_DAYS,
+    Inputs,
+    inputs_of,
     of_bounds,
     of_budgets,
     of_growth,
@@ -64,6 +66,8 @@ class Tenant:
     levels: dict[Place, Level] = field(default_factory=dict)
     grown: float = 0.0
     """When growth was last looked at."""
+    days: dict[int, Inputs] = field(default_factory=dict)
+    """The input of the last days, of which the next leader reads its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Look:
         await self._money(name, now, readings, looked)
         await self._bounds(name, now, readings, looked)
         levels, changes = step(known.levels, readings, looked, now, self.rules.forget)
-        return Tenant(known.trail, levels, known.grown), changes
+        return replace(known, levels=levels), changes
 
     async def tenants(self) -> set[TenantId]:
         """Name everybody who has costs or evidence; those who cannot be read are left out."""
@@ -139,13 +143,18 @@ class Look:
         if AlarmKind.INPUT_GROWING not in self.rules.limits or 0 <= now - known.grown < _GROWTH_EVERY:
             return
         today = int(now // DAY)
+        first = today - RECENT_DAYS - EARLIER_DAYS + 1
+        days = {day: tasks for day, tasks in known.days.items() if first <= day <= today - RECENT_DAYS}
         try:
-            sums = await self.book.read(name, today - RECENT_DAYS - EARLIER_DAYS + 1, today)
+            # A day at a time: all of them together may be a hundred thousand sums. Those that are past stay as they are.
+            for day in range(first, today + 1):
+                if day not in days:
+                    days[day] = inputs_of(await self.book.read(name, day, day))
         except StoreError:
             self.told.failed("growth")
             return
-        known.grown = now
-        readings += of_growth(sums, today, self.rules)
+        known.grown, known.days = now, days
+        readings += of_growth(days, today, self.rules)
         looked.add(AlarmKind.INPUT_GROWING)
 
     async def _money(

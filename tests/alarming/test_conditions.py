@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from semcache.alarming.conditions import UNLABELLED, of_bounds, of_budgets, of_growth, of_traffic
+from semcache.alarming.conditions import (
+    UNLABELLED,
+    inputs_of,
+    of_bounds,
+    of_budgets,
+    of_growth,
+    of_traffic,
+)
 from semcache.alarming.counting import Trail, gather
 from semcache.alarming.hysteresis import Place, Reading, step
 from semcache.alarming.rules import DAY, LIMITS, AlarmRules
@@ -120,6 +127,13 @@ def test_a_cache_that_fills_has_no_sudden_rise() -> None:
     assert max(values) < LIMITS[AlarmKind.HITS_JUMPED].raises
 
 
+def grown(book: dict[CostKey, CostSums], rules: AlarmRules = RULES) -> list[Reading]:
+    days = {
+        day: {place: one for place, one in book.items() if place.day == day} for day in range(TODAY + 1)[-20:]
+    }
+    return list(of_growth({day: inputs_of(one) for day, one in days.items()}, TODAY, rules))
+
+
 def test_prompts_of_a_task_that_grow() -> None:
     book = {
         key("miss", TODAY, task="chat"): sums(60, input=90_000),
@@ -134,14 +148,14 @@ def test_prompts_of_a_task_that_grow() -> None:
         key("bypass", TODAY - 4): sums(200, input=20_000),
         key("miss", TODAY, task="new"): sums(500, input=5000),
     }
-    told = {one.subject: one.value for one in of_growth(book, TODAY, RULES)}
+    told = {one.subject: one.value for one in grown(book)}
     assert told == {"chat": pytest.approx(0.5), "rare": None, UNLABELLED: 0.0, "new": None}
-    assert not list(of_growth(book, TODAY, replace(RULES, limits={})))
+    assert not grown(book, replace(RULES, limits={}))
 
 
 def test_tasks_are_cut_to_the_busiest() -> None:
     book = {key("miss", TODAY, task=f"t{at}"): sums(at + 1) for at in range(200)}
-    told = [one.subject for one in of_growth(book, TODAY, RULES)]
+    told = [one.subject for one in grown(book)]
     assert told == [f"t{at}" for at in range(199, 199 - 32, -1)]
 
 
