@@ -20,6 +20,8 @@ from semcache.cost.tariff import MILLION
 
 _LONGEST = 200
 """Characters of a model's name; longer ones are nobody's."""
+_MINUTE = 60
+"""Prices change at whole minutes, if at all."""
 _KNOWN = 4096
 """Models remembered: their names come from clients."""
 
@@ -56,6 +58,7 @@ class PriceBook:
         self._local = local
         self._now = now
         self._dated = lru_cache(_KNOWN)(self._find)
+        self._rates = lru_cache(_KNOWN)(self._rates_at)
         own = f"+{self._overrides.digest}" if self._overrides.digest else ""
         self.version = f"{table_version()}{own}"
         """The edition of the prices: the table's, and a digest of the operator's file."""
@@ -81,13 +84,7 @@ class PriceBook:
 
     def rates(self, model: str, backend: str = "") -> Rates | None:
         """Give what tokens of a model cost now, for estimates; None: not known. A microsecond once it was asked for."""
-        dated = self._dated(model, backend)
-        if dated is None:
-            return None
-        tariff = dated.at(self._moment(None)) if dated.later else dated.first
-        if tariff.input is None:
-            return None
-        return Rates(tariff.input.base, 0 if tariff.output is None else tariff.output.base)
+        return self._rates(model, backend, int(self._now() // _MINUTE))
 
     def embedding(self, tokens: int) -> int | None:
         """Give what embedding tokens cost in micro-USD; None unless the operator said what a million cost."""
@@ -106,6 +103,15 @@ class PriceBook:
         if own is not None:
             return Dated(own)
         return None if is_local else find(model, self._urls.get(backend, ""))
+
+    def _rates_at(self, model: str, backend: str, minute: int) -> Rates | None:
+        dated = self._dated(model, backend)
+        if dated is None:
+            return None
+        tariff = dated.at(self._moment(minute * _MINUTE)) if dated.later else dated.first
+        if tariff.input is None:
+            return None
+        return Rates(tariff.input.base, 0 if tariff.output is None else tariff.output.base)
 
     def _moment(self, at: float | None) -> datetime:
         try:

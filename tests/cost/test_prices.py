@@ -130,9 +130,20 @@ def test_rates_are_what_a_million_tokens_cost(book: PriceBook) -> None:
     assert book.rates("gpt-4o") == Rates(2_500_000, 10_000_000)
 
 
-def test_rates_are_fast_once_they_were_asked_for(book: PriceBook) -> None:
-    book.rates("gpt-4o", "api")
-    best = min(_timed(lambda: book.rates("gpt-4o", "api")) for _ in range(20))
+def test_rates_follow_the_hour() -> None:
+    now = [AT]
+    book = PriceBook(now=lambda: now[0])
+    found = set()
+    for hour in range(24):
+        now[0] = AT + hour * 3600
+        found.add(book.rates("deepseek-chat"))
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "deepseek-chat", "nobody-s"])
+def test_rates_are_fast_once_they_were_asked_for(book: PriceBook, model: str) -> None:
+    book.rates(model, "api")
+    best = min(_timed(lambda: book.rates(model, "api")) for _ in range(20))
     assert best < 2e-6
 
 
