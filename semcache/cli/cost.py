@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +23,8 @@ from semcache.cli.cost_table import print_costs
 from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.screen import wide_console
 from semcache.core import TenantId
-from semcache.cost.focus import write_focus
-from semcache.cost.report import Book, By, day_of, day_text, parse_by
+from semcache.cost.focus import Out, write_focus
+from semcache.cost.report import Book, By, day_of, day_text, parse_by, reduced
 from semcache.cost.report_json import report_json
 from semcache.cost_port import CostBook, CostKey, CostSums
 from semcache.errors import SemcacheError, StoreError
@@ -33,6 +36,9 @@ from semcache.store.link import LinkRules
 
 _DEADLINE = 30.0
 _ALL = "all tenants"
+_STDOUT = "-"
+_AT_ONCE = 7
+"""Days that are read and held at once."""
 
 
 def cost(
@@ -63,12 +69,14 @@ def cost(
     settings = settings_from(config, data=data)
     last = day_of(time.time())
     first = last - days + 1
-    book, tenants = asyncio.run(_read(settings, TenantId(tenant), first, last))
-    if csv is not None:
-        _write(csv, book)
+    label = _label(chosen)
+    with _file(csv) as out:
+        book, tenants = asyncio.run(
+            _read(settings, Asked(TenantId(tenant), first, last, {*chosen, label}), out)
+        )
     if plot is not None:
-        draw_costs(plot, book, first, last, _label(chosen))
-    if csv is not None and str(csv) == "-":
+        draw_costs(plot, book, first, last, label)
+    if csv is not None and str(csv) == _STDOUT:
         return
     if as_json:
         typer.echo(json.dumps(report_json(book, chosen, first, last), ensure_ascii=False))
@@ -82,13 +90,21 @@ def cost(
     print_costs(wide_console(), book, shown, head)
 
 
-async def _read(
-    settings: Settings, tenant: TenantId, first: int, last: int
-) -> tuple[Book, tuple[TenantId, ...]]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The days `first` to `last` of a tenant (of all: ""), as far as they are grouped by `by`."""
+
+    tenant: TenantId
+    first: int
+    last: int
+    by: Collection[By]
+
+
+async def _read(settings: Settings, asked: Asked, out: Out | None) -> tuple[Book, tuple[TenantId, ...]]:
     url = settings.store.url or embedded_url(settings.data)
     book = RedisCostBook(url, LinkRules(deadline=_DEADLINE))
     try:
-        return await read_books(book, tenant, first, last)
+        return await read_books(book, asked, out)
     except StoreError as error:
         if error.kind != "down":
             raise
@@ -101,19 +117,46 @@ async def _read(
         await book.aclose()
 
 
-async def read_books(
-    book: CostBook, tenant: TenantId, first: int, last: int
-) -> tuple[Book, tuple[TenantId, ...]]:
-    """Read the days of one tenant, or of all (""); gives the sums, and who has any.
+async def read_books(book: CostBook, asked: Asked, out: Out | None) -> tuple[Book, tuple[TenantId, ...]]:
+    """Read the days a few at a time, so that no more is held than is grouped by; gives sums, and who has any.
+
+    Args:
+        book: where they are.
+        asked: which.
+        out: takes everything, ungrouped, as CSV; None: nothing does.
 
     Raises:
         StoreError: unreachable or late.
     """
     known = await book.tenants()
     found: dict[CostKey, CostSums] = {}
-    for name in (tenant,) if tenant else known:
-        found.update(await book.read(name, first, last))
+    if out is not None:
+        write_focus({}, out)
+    for name in (asked.tenant,) if asked.tenant else known:
+        for first in range(asked.first, asked.last + 1, _AT_ONCE):
+            some = await book.read(name, first, min(first + _AT_ONCE - 1, asked.last))
+            if out is not None:
+                write_focus(some, out, header=False)
+            found.update(reduced(some, asked.by))
     return found, known
+
+
+@contextmanager
+def _file(path: Path | None) -> Iterator[Out | None]:
+    """Give where CSV goes; a file takes its name once all of it is written."""
+    if path is None or str(path) == _STDOUT:
+        yield None if path is None else sys.stdout
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        draft.replace(path)
+    except OSError as error:
+        raise SemcacheError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
 
 
 def _by(words: Sequence[str]) -> tuple[By, ...]:
@@ -126,17 +169,6 @@ def _by(words: Sequence[str]) -> tuple[By, ...]:
 def _label(by: Sequence[By]) -> By:
     """Give what the last diagram tells apart: days have diagrams of their own."""
     return next((one for one in by if one is not By.DAY), By.PROJECT)
-
-
-def _write(path: Path, book: Book) -> None:
-    if str(path) == "-":
-        write_focus(book, sys.stdout)
-        return
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            write_focus(book, file)
-    except OSError as error:
-        raise SemcacheError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _nothing(tenant: str, days: int, tenants: Sequence[str]) -> str:

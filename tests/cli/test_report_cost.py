@@ -10,13 +10,16 @@ import time
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from semcache.cli.commands import app
+from semcache.cli.cost import Asked, read_books
 from semcache.cli.cost_table import sum_in_words
-from semcache.cost.report import Group, total
+from semcache.core import TenantId
+from semcache.cost.report import By, Group, total
 from semcache.cost_port import DAY as SECONDS
 from semcache.cost_port import CostKey, CostSums
 from semcache.errors import SemcacheError
@@ -24,6 +27,7 @@ from semcache.store.cost_book import RedisCostBook
 from semcache.store.embedded import ValkeyChild
 from semcache.store.link import LinkRules
 from tests.cost.books import book, key
+from tests.fakes.cost_book import FakeCostBook
 from tests.store.servers import command, valkey
 
 __all__ = ["valkey"]
@@ -174,6 +178,31 @@ def test_what_cannot_be_is_said(
 ) -> None:
     with pytest.raises(SemcacheError, match=said):
         run(tmp_path, url, monkeypatch, *arguments)
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SemcacheError, match="no store answers"):
+        run(tmp_path, f"unix://{tmp_path}/gone.sock", monkeypatch, "--csv", str(tmp_path / "c.csv"))
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+async def test_days_are_read_a_few_at_a_time_and_only_what_is_asked_is_held() -> None:
+    class Counting(FakeCostBook):
+        spans: ClassVar[list[tuple[str, int, int]]] = []
+
+        async def read(self, tenant: TenantId, first: int, last: int) -> Mapping[CostKey, CostSums]:
+            self.spans.append((tenant, first, last))
+            return await super().read(tenant, first, last)
+
+    shelf, out = Counting(), io.StringIO(newline="")
+    made = {
+        key("a", 100 + day, project=f"p{n}"): CostSums(requests=1) for day in range(10) for n in range(20)
+    }
+    await shelf.add("t.1", made)
+    found, known = await read_books(shelf, Asked(TenantId(""), 100, 109, (By.MODEL,)), out)
+    assert (shelf.spans, known) == ([("a", 100, 106), ("a", 107, 109)], ("a",))
+    assert (len(found), total(found).sums.requests) == (10, 200)
+    assert len(out.getvalue().splitlines()) == 1 + 200
 
 
 def test_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
