@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semcache.advise.ahead import Ahead, Coming, side_by_side
 from semcache.advise.asked import (
@@ -26,11 +26,11 @@ from semcache.advise.asked import (
     text_number,
     usage_of,
 )
-from semcache.advise.counted import Answers, Saved, Tallies, Tally, judged
-from semcache.advise.findings import DomainReplay, Semantic
+from semcache.advise.concluding import Course, Took, concluded
+from semcache.advise.counted import Answers, Saved, Tallies, Tally
+from semcache.advise.findings import Semantic
 from semcache.advise.rows import LogRow, Watcher
-from semcache.advise.sample import Part, Sample, Survey, Units, choose, units_for
-from semcache.advise.wrong import Method, WrongHits, expected_wrong
+from semcache.advise.sample import Part, Sample, Survey, choose, units_for
 from semcache.asking.calls import text_of
 from semcache.asking.pace import Pace
 from semcache.auditing.hits import would_be
@@ -56,6 +56,7 @@ _DECIDING, _REPEATING = 1.8, 0.3
 """What a request takes that is no exact repeat, and one that is, in times of a question's vector: measured where both share two
 cores with other work. A guess that tells how much of a log the time is enough for."""
 _TRIED = 48
+_SECOND = 1.0
 _LEAST = 0.002
 """Seconds that a vector takes at least, for that guess."""
 _PATIENCE = 1.25
@@ -130,15 +131,19 @@ async def replay(
     told.stage("looking", 0)
     survey, span = _surveyed(order, rows, told)
     wait, per_text = await _seconds_per_text(rig, survey)
-    left = max(1.0, order.minutes * 60.0 - (time.monotonic() - began))
+    left = max(_SECOND, order.minutes * 60.0 - (time.monotonic() - began))
     policies = order.snapshot.tenant(order.tenant)
     life = max((policy.ttl for policy in policies.domains.values()), default=None)
     sample = choose(survey, _affordable(survey, wait, left), life, span)
-    run = _Run(rig, clock, order, price, survey, sample, began + order.minutes * 60.0 * _PATIENCE)
+    # A second at least, however short the time and long the log.
+    deadline = max(time.monotonic() + _SECOND, began + order.minutes * 60.0 * _PATIENCE)
+    run = _Run(rig, clock, order, price, survey, sample, deadline)
     told.stage("replaying", survey.rows)
     with side_by_side():
         await run.all(rows(), told)
-    return await run.semantic(per_text, began)
+    similar = similar_by(rig.parts.encoder, Pace(_NO_PACE, _NO_PACE), clock)
+    semantic = await concluded(run.course, Took(run.ahead.made, per_text), similar, rig.parts.prior)
+    return replace(semantic, seconds=time.monotonic() - began)
 
 
 def _surveyed(order: ReplayOrder, rows: Rows, told: Watcher) -> tuple[Survey, float | None]:
@@ -197,26 +202,16 @@ class _Run:
         self._rig = rig.under(by_prior).answered_by(self._generator)
         self._pipeline: Pipeline = self._rig.pipeline("")
         self._clock, self._order, self._price = clock, order, price
-        self._survey, self._sample = survey, sample
         self._deadline = deadline
-        self._tallies = Tallies(order.seed)
-        self._units: Units = units_for(sample, survey.rows)
-        self._ahead = Ahead(rig.parts.encoder, rig.parts.spawn)
-        self._per_text = 0.0
-        self._decide_seconds = 0.0
-        self._asked = 0
-        self._counted = 0
-        self._answers = 0
-        self._refused = 0
-        self._faults = 0
-        self._is_cut = False
+        self.course = Course(sample, survey.rows, units_for(sample, survey.rows), Tallies(order.seed))
+        self.ahead = Ahead(rig.parts.encoder, rig.parts.spawn)
 
     async def all(self, rows: Iterator[LogRow], told: Watcher) -> None:
         """Ask all rows of the sample."""
-        async with aclosing(self._ahead.rows(self._coming(rows, told))) as coming:
+        async with aclosing(self.ahead.rows(self._coming(rows, told))) as coming:
             async for item in coming:
                 if time.monotonic() > self._deadline:
-                    self._is_cut = True
+                    self.course.is_cut = True
                     return
                 await self._ask(item)
 
@@ -226,39 +221,40 @@ class _Run:
                 told.advance(_TOLD)
             asked = asked_of(row, self._order.tenant)
             place = None if asked is None else place_of(asked, self._order.snapshot)
-            part = self._sample.part(number, place)
+            part = self.course.sample.part(number, place)
             if part is not Part.SKIP:
-                lonely = place is not None and place in self._sample.lonely
+                lonely = place is not None and place in self.course.sample.lonely
                 yield Coming(number, row, exactly(asked) if asked and lonely else asked, part, place, lonely)
 
     async def _ask(self, item: Coming) -> None:
         self._clock.set(item.row.at)
+        self.course.is_timed |= item.row.at is not None
         if item.asked is None:
-            self._refused += item.part is Part.COUNT
+            self.course.refused += item.part is Part.COUNT
             return
         self._generator.say(item.row)
         try:
             timed = await self._rig.ask(self._pipeline, item.asked)
         except RequestError:
             # A model that the policy does not allow, or the like: the proxy refuses such a request.
-            self._refused += item.part is Part.COUNT
+            self.course.refused += item.part is Part.COUNT
             return
         except SemcacheError:
-            self._faults += 1
-            if self._faults > _FAULTS:
+            self.course.faults += 1
+            if self.course.faults > _FAULTS:
                 raise
             return
-        self._asked += 1
-        self._decide_seconds += timed.seconds
+        self.course.asked += 1
+        self.course.decide_seconds += timed.seconds
         if item.part is Part.COUNT:
             self._count(item, timed)
 
     def _count(self, item: Coming, timed: Timed) -> None:
         row, decision = item.row, timed.decision
-        tally = self._tallies.of(timed.trace.policy)
+        tally = self.course.tallies.of(timed.trace.policy)
         tally.requests += 1
-        self._counted += 1
-        self._answers += row.response is not None
+        self.course.counted += 1
+        self.course.answers += row.response is not None
         if row.seconds is not None:
             tally.asked_seconds += row.seconds
             tally.timed += 1
@@ -268,7 +264,7 @@ class _Run:
             tally.volatile += is_volatile(prompt)
             tally.personal += is_personal(prompt, row.response or "")
         hit = isinstance(decision, Hit) and not decision.shadow
-        self._units.add(item.number, item.place, hit=hit)
+        self.course.units.add(item.number, item.place, hit=hit)
         match decision:
             case Hit() if hit:
                 self._hit(tally, item, decision, timed.seconds)
@@ -303,97 +299,3 @@ class _Run:
         saved.cost += cost or 0
         if row.seconds is not None:
             saved.seconds += max(0.0, row.seconds - seconds)
-
-    async def semantic(self, per_text: float, began: float) -> Semantic:
-        """Compare the answers that were drawn, and give what was found."""
-        found = [await self._domain(name, tally) for name, tally in sorted(self._tallies.domains.items())]
-        domains = tuple(domain for domain, _ in found)
-        wrong = _summed([each for _, each in found])
-        sampled = self._sample.kind != "all" or self._is_cut
-        share = self._counted / max(1, self._survey.rows)
-        return Semantic(
-            requests=self._counted,
-            sampled=sampled,
-            domains=domains,
-            exact=sum(domain.exact for domain in domains),
-            semantic=sum(domain.semantic for domain in domains),
-            drafts=sum(domain.drafts for domain in domains),
-            wrong=wrong[0],
-            wrong_interval=wrong[1],
-            saved_cost=sum(domain.saved_cost for domain in domains),
-            saved_seconds=sum(domain.saved_seconds for domain in domains),
-            unpriced=sum(domain.unpriced for domain in domains),
-            notes=self._notes(),
-            of=self._survey.rows,
-            sample=self._sample.told(share, is_cut=self._is_cut),
-            hit_interval=self._units.interval(share) if sampled else None,
-            would_be=sum(domain.would_be for domain in domains),
-            answers=self._answers,
-            embedded=self._ahead.made,
-            embed_seconds=per_text,
-            decide_seconds=self._decide_seconds / self._asked if self._asked else 0.0,
-            seconds=time.monotonic() - began,
-            wrong_method=wrong[2],
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        notes = []
-        if self._is_cut:
-            notes.append("The time was up before the sample was through.")
-        if self._refused:
-            notes.append(f"{self._refused:,} requests are none that the proxy would take, and were left out.")
-        if self._faults:
-            notes.append(
-                f"In {self._faults} requests a part of the cache failed (a busy machine); they were left out."
-            )
-        if not self._clock.now() and self._counted:
-            notes.append("No request has a time: no answer ever grew old.")
-        return tuple(notes)
-
-    async def _domain(self, name: str, tally: Tally) -> tuple[DomainReplay, WrongHits]:
-        similar = similar_by(self._rig.parts.encoder, Pace(_NO_PACE, _NO_PACE), self._clock)
-        compared = await judged(tally.by_meaning.kept, similar)
-        repeated = await judged(tally.by_repeat.kept, None)
-        wrong = expected_wrong(tally.semantic, tally.scores, compared, self._rig.parts.prior)
-        known = wrong.method is not Method.UNKNOWN and tally.semantic > 0
-        exact, meant = tally.spared_exact, tally.spared_meaning
-        return DomainReplay(
-            domain=name,
-            requests=tally.requests,
-            exact=tally.exact,
-            semantic=tally.semantic,
-            drafts=tally.drafts,
-            wrong=(wrong.likely or 0.0) * tally.semantic if known else None,
-            wrong_interval=(wrong.low * tally.semantic, wrong.high * tally.semantic) if known else None,
-            saved_cost=exact.cost + meant.cost,
-            saved_seconds=exact.seconds + meant.seconds,
-            wrong_method=wrong.method.value,
-            would_be=tally.would_be,
-            held_back=tally.policy.risk.until_proven.value,
-            reasons=tuple(tally.reasons.most_common()),
-            compared=(compared.right, compared.wrong, compared.undecided),
-            repeated=(repeated.right, repeated.wrong, repeated.undecided),
-            saved_by_exact=exact.cost,
-            saved_input=exact.input + meant.input,
-            saved_output=exact.output + meant.output,
-            unpriced=exact.unpriced + meant.unpriced,
-            asked_seconds=tally.asked_seconds,
-            timed=tally.timed,
-            personal=tally.personal,
-            volatile=tally.volatile,
-            looked=tally.looked,
-            budget=tally.policy.risk.budget,
-            ttl=tally.policy.ttl,
-        ), wrong
-
-
-def _summed(found: list[WrongHits]) -> tuple[float | None, tuple[float, float] | None, str]:
-    """Add up domains: ends by ends, which is too wide rather than too narrow; None where any says nothing."""
-    told = [each for each in found if each.hits]
-    if not told or any(each.method is Method.UNKNOWN for each in told):
-        return None, None, Method.UNKNOWN.value
-    methods = {each.method for each in told}
-    method = methods.pop().value if len(methods) == 1 else "mixed"
-    likely = sum((each.likely or 0.0) * each.hits for each in told)
-    low, high = sum(each.low * each.hits for each in told), sum(each.at_most for each in told)
-    return likely, (low, high), method
