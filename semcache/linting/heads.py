@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+
+import orjson
 
 from semcache.cost_port import Cause
 from semcache.linting.compare import common_head, pieces_of
@@ -93,13 +93,12 @@ def _first_changed(one: Sequence[Tool], other: Sequence[Tool]) -> int:
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
 
 
-def _bag(tools: Sequence[Tool]) -> Counter[str]:
+def _bag(tools: Sequence[Tool]) -> Counter[bytes]:
     return Counter(_canonical(tool.text) for tool in tools)
 
 
-def _canonical(text: str) -> str:
+def _canonical(text: str) -> bytes:
     try:
-        value: Any = json.loads(text)
-        return json.dumps(value, sort_keys=True)
-    except (ValueError, RecursionError):
-        return text
+        return orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS)
+    except (TypeError, ValueError):
+        return text.encode("utf-8", "surrogatepass")

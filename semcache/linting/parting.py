@@ -29,6 +29,7 @@ _SAMPLE = 40
 _WORD = 16
 _SENTENCES = "\n.!?。！？"
 _LEAST_MIDDLE = 8
+_SHORT_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,14 @@ def _line_end(text: str, at: int) -> int:
 def _varied(one: str, other: str, at: int, first: Spot) -> Parting:
     """The first difference is variable text; go on behind it over more of that kind as long as both are alike."""
     runs: list[str] = []
-    rests, spot = (one, other), first
+    rests, spot, short = (one, other), first, 0
     for _ in range(_LOOPS):
         rests = rests[0][spot.end_one :], rests[1][spot.end_other :]
         run = common_head(*rests)
+        short = 0 if run >= _RUN else short + 1
         if run >= _RUN:
             runs.append(rests[1][:run])
-        if run in (len(rests[0]), len(rests[1])):
+        if short > _SHORT_RUNS or run in (len(rests[0]), len(rests[1])):
             break
         again = _spot(*rests, run)
         if again is None:

@@ -61,7 +61,7 @@ _TIMES = (
     r"\d+\s*(?:秒|分钟|小时|天)前",
     r"(?:just now|yesterday|today|tomorrow)(?![a-z])",
 )
-_TIME = re.compile("|".join(_TIMES), re.IGNORECASE)
+_TIME = re.compile(f"(?<![0-9A-Za-z])(?:{'|'.join(_TIMES)})", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{32}(?![0-9a-z])", re.I)
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-+/=]*")
@@ -110,7 +110,8 @@ def number_at(text: str, start: int, end: int) -> float:
 
 
 def _matched(kind: Kind, pattern: re.Pattern[str], one: str, other: str, at: int) -> Spot | None:
-    here, there = _covering(pattern, one, at), _covering(pattern, other, at)
+    here = _covering(pattern, one, at)
+    there = _covering(pattern, other, at) if here is not None else None
     if here is None or there is None or here[0] != there[0]:
         return None
     return _local(Spot(kind, here[0], here[1], there[1]), one, other)
@@ -152,7 +153,8 @@ def _token_at(one: str, other: str, at: int) -> Spot | None:
 
 
 def _pair(pattern: re.Pattern[str], one: str, other: str, at: int, low: int) -> tuple[int, int, int] | None:
-    here, there = _covering(pattern, one, at), _covering(pattern, other, at)
+    here = _covering(pattern, one, at)
+    there = _covering(pattern, other, at) if here is not None else None
     if here is None or there is None or here[0] != there[0] or here[0] < low:
         return None
     return here[0], here[1], there[1]
