@@ -18,12 +18,14 @@ from semcache.alarming.settings import AlarmSettings
 from semcache.alarming_parts import Alarming, Sources, redis_sources
 from semcache.core import TenantId
 from semcache.cost.alarm_metrics import AlarmMetrics
-from semcache.cost_port import Claim
+from semcache.cost_port import Claim, CostKey, CostSums
 from semcache.decide.risk.grid import bin_of, bucket_of
 from semcache.errors import PolicyError
 from semcache.evidence_port import Alarm, Source
 from semcache.policy.loader import load_directory
 from semcache.store.alarm_shelf import RedisAlarmShelf
+from semcache.store.budgets import RedisBudgets
+from semcache.store.cost_book import RedisCostBook
 from semcache.store.embedded import ValkeyChild
 from semcache.store.link import LinkRules
 from tests.fakes.budgets import FakeBudgets
@@ -202,25 +204,41 @@ async def test_an_end_right_after_the_beginning(scene: Scene) -> None:
     assert "semcache-alarms" not in {thread.name for thread in threading.enumerate()}
 
 
-async def test_the_stores_own_parts_are_opened_and_closed(scene: Scene) -> None:
+async def test_with_the_stores_own_parts(scene: Scene) -> None:
+    tenant, url = f"t-{uuid.uuid4().hex}", scene.url
+    link = LinkRules(deadline=5.0)
+    book, budgets, shelf = RedisCostBook(url, link), RedisBudgets(url, link), RedisAlarmShelf(url, link)
+    rule = scene.snapshot.costs(ACME).budgets[0]
+    now = scene.clock.now()
+    place = CostKey(tenant, int(now // 86_400), "m", "up", "miss")
+    await book.add("w.1", {place: CostSums(requests=1)})
+    await budgets.settle(ACME, uuid.uuid4().hex, [Claim(rule, 600_000)], now)
     alarming = Alarming(
         AlarmSettings(every=1),
-        redis_sources(scene.url),
+        redis_sources(url),
         lambda: scene.snapshot,
         None,
-        "w",
+        uuid.uuid4().hex,
         scene.clock,
         scene.metrics,
     )
+
+    async def known() -> bool:
+        return tenant in await shelf.load()
+
+    async def raised() -> bool:
+        found = {(one.tenant, one.kind, one.subject) for one in await shelf.raised()}
+        return {(tenant, "price_unknown", "up/m"), ("acme", "budget", "team 50%")} <= found
+
     alarming.start()
-
-    async def looked() -> bool:
-        return 'budget="team"' in scene.page()
-
-    await until(looked)
+    await until(known)
+    await book.add("w.2", {place: CostSums(requests=3, unpriced=3)})
+    await until(raised)
     await alarming.stop()
     await alarming.stop()
     assert "faults_total{" not in scene.page()
+    for one in (book, budgets, shelf):
+        await one.aclose()
 
 
 @pytest.mark.parametrize(

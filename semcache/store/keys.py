@@ -19,6 +19,7 @@ no quoted tenant can produce.
     al, ah        audit log: its lines, and a hash of where it ends and what it let go (`store.verdicts`); never expire
     rq            entries that wait for a human (`store.queue`, whose keys all begin with r)
     lint:<day>    what keeps prompts from being reused (`store.lint_shelf`)
+    alr, all      alarms that are raised, and their last changes (`store.alarm_shelf`)
     warm          heads of prompts to compute beforehand (`store.warm_shelf`)
     cost:<day>    what requests cost (`store.cost_book`, whose keys all begin with cost)
 
