@@ -36,7 +36,7 @@ _MISSABLE = _HITS | {Outcome.MISS.value, Outcome.DRAFT.value}
 class Counts:
     """What is counted of a group of requests; `eligible` could have been hits, `asked` went to a model.
 
-    `billed` and `unpriced` count work beside requests too.
+    `unpriced` counts work beside requests too.
     """
 
     requests: int = 0
@@ -49,9 +49,11 @@ class Counts:
     repetitive: int = 0
     unpriced: int = 0
 
-    def add(self, outcome: str, sums: CostSums) -> None:
-        """Count the sums of one key."""
-        self.unpriced += sums.unpriced
+    def add(self, key: CostKey, sums: CostSums) -> None:
+        """Count the sums of one key. What runs here costs hardware: without a price nothing is missing."""
+        outcome = key.outcome
+        if not key.is_local:
+            self.unpriced += sums.unpriced
         if outcome not in _OUTCOMES:
             return
         self.requests += sums.requests
@@ -82,9 +84,9 @@ def gather(sums: Mapping[CostKey, CostSums]) -> Looked:
     weights: Counter[str] = Counter()
     for key, one in sums.items():
         name = quiet(f"{key.backend}/{key.model}" if key.backend else key.model)
-        groups[key.day, ALL].add(key.outcome, one)
+        groups[key.day, ALL].add(key, one)
         if name and key.outcome not in _HITS:
-            groups[key.day, name].add(key.outcome, one)
+            groups[key.day, name].add(key, one)
             weights[name] += one.requests
     kept = {name for name, _ in sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:MODELS]} | {
         ALL

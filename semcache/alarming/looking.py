@@ -101,7 +101,10 @@ class Look:
         await self._money(name, now, readings, looked)
         await self._bounds(name, now, readings, looked)
         levels, changes = step(known.levels, readings, looked, now, self.rules.forget)
-        return replace(known, levels=levels), changes
+        # What was switched off since it was raised is over at once.
+        off = set(AlarmKind) - set(self.rules.limits) - {AlarmKind.BUDGET}
+        levels, ended = step(levels, (), off, now, forget=0.0)
+        return replace(known, levels=levels), (*changes, *ended)
 
     async def tenants(self) -> set[TenantId]:
         """Name everybody who has costs or evidence; those who cannot be read are left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -46,6 +47,11 @@ def test_what_is_no_request_counts_as_money_only() -> None:
     assert columns(told["j"]) == Counts(unpriced=2)
     assert columns(gather({key("bypass", TODAY): sums(4)})[TODAY][ALL]) == Counts(requests=4, asked=4)
     assert columns(gather({key("draft", TODAY): sums(4)})[TODAY][ALL]) == Counts(4, eligible=4, asked=4)
+
+
+def test_what_runs_here_needs_no_price() -> None:
+    book = {replace(key("miss", TODAY, "m", "local"), is_local=True): sums(5, unpriced=5)}
+    assert columns(gather(book)[TODAY]["local/m"]) == Counts(5, 5, asked=5)
 
 
 def test_models_are_told_apart_by_where_they_run_and_have_quiet_names() -> None:

@@ -357,6 +357,20 @@ async def test_growth_is_looked_at_now_and_then() -> None:
     assert worker.told[1:] == [("input_growing", "support", False)]
 
 
+async def test_what_is_switched_off_is_over_at_once() -> None:
+    world = World()
+    world.evidence.words[ACME, "chat"][1, "exact"] = 1
+    world.evidence.alarms[ACME, "chat"] = Alarm(world.clock.at, "closed")
+    first = world.worker("a")
+    await world.spend(600)
+    await first.look()
+    await first.alarms.stop()
+    second = world.worker("b", replace(RULES, limits={}))
+    await second.look(2)
+    assert second.told == [("bound_broken", "chat", False)]
+    assert [one.kind for one in second.tell.alarms] == [AlarmKind.BUDGET]
+
+
 async def test_tenants_are_apart() -> None:
     world = World()
     world.rules[OTHER] = (TEAM,)
