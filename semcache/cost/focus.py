@@ -11,6 +11,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 from semcache.cost.report import Book, Group, dollars
@@ -238,6 +239,8 @@ def text(value: str) -> str:
 
 def _clean(value: str) -> str:
     """Replace what UTF-8 cannot hold, and controls, by the sign for what cannot be shown."""
+    if value.isascii() and value.isprintable():
+        return value
     whole = value.encode("utf-8", "replace").decode()
     return "".join("\ufffd" if ord(char) < 32 or ord(char) == 127 else char for char in whole)
 
@@ -246,10 +249,12 @@ def _dollars(micro: int | None) -> str:
     return "" if micro is None else dollars(micro)
 
 
+@lru_cache(maxsize=1024)
 def _day(day: int) -> str:
     return datetime.fromtimestamp(day * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@lru_cache(maxsize=1024)
 def _month(day: int) -> tuple[str, str]:
     start = datetime.fromtimestamp(day * DAY, UTC).replace(day=1)
     after = (start + timedelta(days=32)).replace(day=1)
