@@ -7,19 +7,21 @@ meaning must be proven first, who shares answers, lifetimes, quotas. Where littl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from semcache.advise.advice import CHANGED_SHARE, OFF, ON, PERSONAL_SHARE, SHADOW, UNKNOWN, verdicts
 from semcache.advise.findings import DomainReplay, Findings
 from semcache.advise.telling import count, share, size
-from semcache.core import CachePolicy, TenantId
+from semcache.core import CachePolicy, Mode, TenantId
 from semcache.policy.snapshot import PolicySnapshot
 
 _SHORT_LIFE = 3_600
 _SPARE = 1.25
 """Room beside what the log needed."""
 _LEAST_ENTRIES = 1_000
+_DIGESTS = ("hash", "sha256")
 
 
 def policy_text(found: Findings, snapshot: PolicySnapshot, tenant: TenantId) -> str:
@@ -31,16 +33,22 @@ def policy_text(found: Findings, snapshot: PolicySnapshot, tenant: TenantId) -> 
         tenant: whose of them the file begins from, and is for.
     """
     source = snapshot.tenant(tenant).source.policy
-    told = source.model_dump(mode="json", exclude_unset=True)
+    # A domain may state what is built in against its file's own `defaults`; elsewhere that says nothing.
+    stated, told = source.model_dump(exclude_unset=True), source.model_dump(exclude_defaults=True)
     lines = [*_head(found), "schema_version: 1", f"tenant: {tenant}"]
     lines += _as_it_was(told, "access", "upstream", "models")
-    inherited = source.defaults.model_dump(mode="json", exclude_defaults=True)
-    lines += [f"default_domain: {source.default_domain}", "", *_defaults(found, inherited), "", "domains:"]
+    lines += [
+        f"default_domain: {source.default_domain}",
+        "",
+        *_defaults(found, told.get("defaults", {})),
+        "",
+        "domains:",
+    ]
     policies = snapshot.tenant(tenant).domains
     for name in source.domains:
-        lines += _domain(found, name, told["domains"][name], policies[name])
+        lines += _domain(found, name, stated["domains"][name], policies[name])
     lines.append("")
-    lines += [*_as_it_was(told, "assign", "classifier", "prefix"), "", *_quotas(found)]
+    lines += [*_as_it_was(told, "assign", "classifier", "prefix", "costs", "history"), "", *_quotas(found)]
     return "\n".join(lines) + "\n"
 
 
@@ -56,14 +64,21 @@ def _flow(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     match value:
+        case Decimal():
+            return _plain(float(value))
         case float() if value.is_integer():
             return int(value)
-        case dict():
-            return {name: _plain(each) for name, each in value.items()}
-        case list():
+        case Mapping():
+            return {name: _digest(each) if name in _DIGESTS else _plain(each) for name, each in value.items()}
+        case list() | tuple():
             return [_plain(each) for each in value]
         case _:
             return value
+
+
+def _digest(value: Any) -> Any:
+    """Write a digest as files do: the policy itself knows its digits alone."""
+    return f"sha256:{value}" if isinstance(value, str) else value
 
 
 def _head(found: Findings) -> Iterator[str]:
@@ -76,7 +91,7 @@ def _head(found: Findings) -> Iterator[str]:
     yield "# Try it: semcache policy check DIRECTORY; semcache serve --policies DIRECTORY"
 
 
-def _defaults(found: Findings, inherited: dict[str, Any]) -> Iterator[str]:
+def _defaults(found: Findings, inherited: Mapping[str, Any]) -> Iterator[str]:
     """What domains inherit, as far as it is not built in; careful for those that the log tells nothing of."""
     exact = found.exact
     yield "defaults:"
@@ -102,6 +117,7 @@ def _domain(found: Findings, name: str, told: dict[str, Any], policy: CachePolic
     meaning = known.get((name, "meaning"), UNKNOWN if replayed is not None else OFF)
     thin = found.advice is None or found.advice.switch_on is None
     mode, proven = _mode(exact, meaning, thin=thin, seen=replayed is not None)
+    mode = _no_bolder(mode, policy.mode)
     yield f"  {name}:"
     for level in levels:
         if level.domain == name:
@@ -133,6 +149,17 @@ def _mode(exact: str, meaning: str, *, thin: bool, seen: bool) -> tuple[str, boo
     if meaning in (ON, SHADOW):
         return "semantic", meaning == ON
     return ("exact", False) if exact == ON else ("off", False)
+
+
+def _no_bolder(mode: str, before: Mode) -> str:
+    """Leave what the operator closed: a domain that was off stays off, one without matching by meaning has no thresholds for it."""
+    match before:
+        case Mode.OFF:
+            return "off"
+        case Mode.EXACT if mode in ("shadow", "semantic"):
+            return "exact"
+        case _:
+            return mode
 
 
 def _scope(replayed: DomainReplay | None, exact: str, kept: dict[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from semcache.advise.findings import (
     DomainReplay,
@@ -23,7 +24,7 @@ from semcache.advise.findings import (
 DAY = 86_400.0
 
 
-def domain(name: str = "chat", **changes: object) -> DomainReplay:
+def domain(name: str = "chat", **changes: Any) -> DomainReplay:
     """A domain where all is well: many repeats, few wrong, answers compared."""
     well = DomainReplay(
         domain=name,
@@ -51,10 +52,10 @@ def domain(name: str = "chat", **changes: object) -> DomainReplay:
         ttl=DAY,
         held_back="serve",
     )
-    return replace(well, **changes)  # type: ignore[arg-type]
+    return replace(well, **changes)
 
 
-def semantic(*domains: DomainReplay, **changes: object) -> Semantic:
+def semantic(*domains: DomainReplay, **changes: Any) -> Semantic:
     """What a replay of these domains found, all of the log."""
     requests = sum(each.requests for each in domains)
     made = Semantic(
@@ -75,10 +76,10 @@ def semantic(*domains: DomainReplay, **changes: object) -> Semantic:
         embed_seconds=0.003,
         decide_seconds=0.002,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
-def exact(requests: int = 10_000, hits: int = 1_200, **changes: object) -> Exact:
+def exact(requests: int = 10_000, hits: int = 1_200, **changes: Any) -> Exact:
     made = Exact(
         requests=requests,
         cacheable=requests,
@@ -93,11 +94,11 @@ def exact(requests: int = 10_000, hits: int = 1_200, **changes: object) -> Exact
         unpriced=0,
         saved_seconds=hits * 1.5,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def findings(
-    replayed: Semantic | None = None, rows: int = 10_000, days: float = 10.0, **changes: object
+    replayed: Semantic | None = None, rows: int = 10_000, days: float = 10.0, **changes: Any
 ) -> Findings:
     """Ten days of a log."""
     tokens = rows * 500
@@ -157,4 +158,4 @@ def findings(
         ),
         semantic=replayed,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
