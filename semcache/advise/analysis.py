@@ -25,11 +25,13 @@ from semcache.advise.sizes import SizeCount
 from semcache.advise.spending import SpendingCount
 from semcache.advise.worth import worth_of
 from semcache.core import TenantId
+from semcache.cost_port import LintFinding
 from semcache.errors import SemcacheError
 from semcache.linting.linter import Linter
 from semcache.linting.prompt import prompt_of
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.settings import Settings
+from semcache.store.lint_shelf import added_up
 
 NOTHING_READ = "nothing could be read"
 _FINDINGS = 50
@@ -117,7 +119,7 @@ def counted(logs: Logs, order: AnalysisOrder, pricing: Pricing, told: Watcher) -
         overlap=overlap.findings(),
         exact=exact.findings(),
         sizes=sizes.findings(),
-        lint=None if linting is None else linting.linter.findings()[:_FINDINGS],
+        lint=None if linting is None else linting.findings(),
     )
 
 
@@ -125,9 +127,15 @@ class _Linting:
     """Feeds the linter, with what tokens cost more for not being read from a provider's cache."""
 
     def __init__(self, pricing: Pricing) -> None:
-        self.linter = Linter()
+        self._linter = Linter()
         self._lost = lru_cache(1024)(pricing.lost)
 
     def feed(self, row: LogRow) -> None:
         price = self._lost(row.model)
-        self.linter.feed(prompt_of(row.body), row.at or 0.0, row.tenant, row.model, row.labels, price)
+        self._linter.feed(prompt_of(row.body), row.at or 0.0, row.tenant, row.model, row.labels, price)
+
+    def findings(self) -> tuple[LintFinding, ...]:
+        """Give what was found on all days together, most tokens lost first; `day` is the last one."""
+        found = self._linter.findings()
+        last = max((each.day for each in found), default=0)
+        return added_up(replace(each, day=last) for each in found)[:_FINDINGS]

@@ -46,7 +46,10 @@ Minutes = Annotated[
     float,
     typer.Option(min=0.1, max=1440, help="How long to ask again, about; a sample where it is too short."),
 ]
-Prices = Annotated[Path | None, typer.Option(help="Your own prices (YAML). [default: list prices]")]
+Prices = Annotated[
+    Path | None,
+    typer.Option(help="Your own prices (YAML). [default: the setting `prices`, then list prices]"),
+]
 Format = Annotated[str, typer.Option("--format", help=f"Do not look, it is: {', '.join(FORMATS)}.")]
 Seed = Annotated[int, typer.Option(help="Of the sample.")]
 
@@ -89,7 +92,7 @@ def analyze(
         seed=seed,
     )
     settings = settings_from(config, data=data)
-    pricing = Pricing(PriceBook(prices))
+    pricing = Pricing(PriceBook(prices or settings.prices))
     previous = signal.signal(signal.SIGTERM, _stopped)
     try:
         with AnalysisProgress() as progress:

@@ -201,6 +201,27 @@ def test_the_same_log_gives_the_same_findings(tmp_path: Path) -> None:
     assert once() == once()
 
 
+def test_what_breaks_beginnings_is_added_up_over_the_days(tmp_path: Path) -> None:
+    rows = [
+        {
+            "ts": NOON + number * 3000,
+            "model": "gpt-4o",
+            "messages": [
+                {"role": "system", "content": f"It is {12 + number // 60}:{number % 60:02d}:07. " + "Be kind. " * 400},
+                {"role": "user", "content": f"question {number}"},
+            ],
+        }
+        for number in range(90)
+    ]
+    path = written(tmp_path, "log.jsonl", "".join(json.dumps(each) + "\n" for each in rows))
+    found = analysed(never, order(path), PRICING, Watcher())
+    assert found.lint
+    assert found.lint[0].cause == "time"
+    assert found.lint[0].seen > 80, "three days are one finding"
+    assert found.lint[0].money is not None
+    assert found.overlap.all.share < 0.1
+
+
 def test_nothing_to_read_is_told_of_every_file(tmp_path: Path) -> None:
     with pytest.raises(SemcacheError) as told:
         analysed(never, order(tmp_path / "none", tmp_path), PRICING, Watcher())
