@@ -86,9 +86,10 @@ def differ_in_blanks(one: str, other: str) -> bool:
     return begins[0][:short] == begins[1][:short] and without_blanks(one) == without_blanks(other)
 
 
-def is_blank(text: str) -> bool:
-    """Tell whether a text is white space only, or nothing."""
-    return not text or _BLANK.fullmatch(text) is not None
+def past_blanks(text: str, at: int) -> int:
+    """Go on over white space and marks without width."""
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
 
 
 def masked(text: str) -> str:

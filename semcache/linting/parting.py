@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from semcache.cost_port import Cause
-from semcache.linting.compare import common_head, common_tail, differ_in_blanks, is_blank, masked, pieces_of
+from semcache.linting.compare import (
+    common_head,
+    common_tail,
+    differ_in_blanks,
+    masked,
+    past_blanks,
+    pieces_of,
+)
 from semcache.linting.rearranged import has_slid, is_same_json, other_order
 from semcache.linting.variable import Kind, Spot, number_at, variable_at
 from semcache.tokens import tokens_of
@@ -190,13 +197,7 @@ def _spot(one: str, other: str, at: int) -> Spot | None:
 
 def _blank_at(one: str, other: str, at: int) -> Spot | None:
     """White space (or marks without width) where the other text has none, or another."""
-    here, there = _past_blanks(one, at), _past_blanks(other, at)
+    here, there = past_blanks(one, at), past_blanks(other, at)
     if here == there == at or here == len(one) or there == len(other) or one[here] != other[there]:
         return None
     return Spot(Kind.BLANK, at, here, there)
-
-
-def _past_blanks(text: str, at: int) -> int:
-    while at < len(text) and is_blank(text[at]):
-        at += 1
-    return at

@@ -27,6 +27,8 @@ _LONGEST_SHAPE = 4_000
 _LOOKED_BACK = 64
 _SHAPES_LOOKED_BACK = 8
 _GENERATIONS = 3
+_MOST_COMPARED = 48
+"""Messages of one history that are laid side by side."""
 _FINER = frozenset(
     {Cause.TIME, Cause.UUID, Cause.IDENTIFIER, Cause.COUNTER, Cause.WHITESPACE, Cause.KEY_ORDER}
 )
@@ -191,12 +193,13 @@ def _dropped(found: Found, turns: Sequence[Turn], marks: Sequence[int], place: i
 def _in_place(found: Found, turns: Sequence[Turn], marks: Sequence[int], place: int) -> Rewrite:
     """Messages became others where they stand."""
     first: Parting | None = None
-    tokens = 0
+    tokens = compared = 0
     for k in range(place, found.at + 1):
         if found.talk.marks[k] == marks[k]:
             tokens += tokens_of(turns[k].text)
             continue
-        parting = part(found.talk.turns[k].text, turns[k].text)
+        compared += 1
+        parting = part(found.talk.turns[k].text, turns[k].text) if compared <= _MOST_COMPARED else None
         finer = parting is not None and parting.cause in _FINER
         if k == place:
             first = parting if finer else None
