@@ -125,6 +125,13 @@ class LedgerSettings(Strict):
     book_days: Annotated[int, Field(gt=0, le=3660)] = 400
 
 
+class LintSettings(Strict):
+    """Looking for what keeps prompts from being reused; `share` of one core a worker, at most."""
+
+    enabled: bool = True
+    share: Annotated[float, Field(gt=0, le=0.5)] = 0.02
+
+
 class AdminToken(Strict):
     """Who may review: `secret` is a reference, `tenants` names them, or `*` for all."""
 
@@ -174,6 +181,7 @@ class Settings(BaseSettings):
     ledger: LedgerSettings = LedgerSettings()
     admin: AdminSettings = AdminSettings()
     alarms: AlarmSettings = AlarmSettings()
+    lint: LintSettings = LintSettings()
     prices: Path | None = None
     metrics_token: str | None = None
     log_requests: bool = True
