@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from math import isnan
 from pathlib import Path
 
 from semcache.cost.report import MILLION, Book, By, Group, by_day, grouped
@@ -45,12 +46,7 @@ def ratio_panel(days: Sequence[Group]) -> Panel:
         Line("hits of all requests", places, hits, colour=BLUE),
         Line("cached input of all input tokens", places, cached, dashed=True, colour=ORANGE),
     )
-    # A single day is a point: a line would not show it.
-    dots = (
-        ()
-        if len(days) > 1
-        else tuple(Line("", line.x, line.y, mark=True, colour=line.colour) for line in lines)
-    )
+    dots = tuple(Line("", places, _alone(line.y), mark=True, colour=line.colour) for line in lines)
     return Panel("Reuse a day", "", "share", (*lines, *dots), _ticks(days), share=True)
 
 
@@ -84,6 +80,15 @@ def _savings(groups: Sequence[Group]) -> tuple[Layer, ...]:
         Layer(name, [getattr(group.sums, counter) / MILLION for group in groups], colour)
         for name, counter, colour in SAVINGS
     )
+
+
+def _alone(values: Sequence[float]) -> list[float]:
+    """Keep what has a gap on either side: a line does not show it."""
+    around = [_NAN, *values, _NAN]
+    return [
+        value if isnan(before) and isnan(after) else _NAN
+        for before, value, after in zip(around, values, around[2:], strict=False)
+    ]
 
 
 def _ticks(days: Sequence[Group]) -> list[tuple[float, str]]:

@@ -143,7 +143,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     if panel.ticks:
         axes.set_xticks([at for at, _ in panel.ticks], [name for _, name in panel.ticks], parse_math=False)
-        axes.margins(x=0)
+        axes.set_xlim(*_room(max((len(line.x) for line in panel.lines), default=0)))
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize="small")
 
@@ -161,6 +161,7 @@ def _bars(axes: Axes, panel: Bars) -> None:
             up[at] += max(value, 0.0)
             down[at] += min(value, 0.0)
     axes.set_title(panel.title, parse_math=False)
+    (axes.set_ylim if panel.lying else axes.set_xlim)(*_room(len(places)))
     _named(axes, panel)
     if any(down):
         (axes.axvline if panel.lying else axes.axhline)(0, color="black", linewidth=0.8)
@@ -173,6 +174,12 @@ def _bars(axes: Axes, panel: Bars) -> None:
         ncols=len(panel.layers),
         frameon=False,
     )
+
+
+def _room(places: int) -> tuple[float, float]:
+    """Give where an axis of places begins and ends: as if there were five at least, so that one bar is no wall."""
+    middle, half = (places - 1) / 2, max(places, 5) / 2
+    return middle - half - 0.1, middle + half + 0.1
 
 
 def _named(axes: Axes, panel: Bars) -> None:

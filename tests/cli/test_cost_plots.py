@@ -30,14 +30,16 @@ def test_bars_of_a_day_add_up_to_what_it_would_have_cost() -> None:
 
 
 def test_days_without_requests_are_gaps_and_not_nothing() -> None:
-    hits, cached = ratio_panel(DAYS).lines
+    hits, cached, *_ = ratio_panel(DAYS).lines
     assert [math.isnan(value) for value in hits.y] == [True, False, False]
     assert hits.y[1:] == pytest.approx([60 / 110, 10 / 55])
     assert cached.y[1:] == pytest.approx([4000 / 11000, 0.0])
 
 
-def test_a_single_day_is_seen() -> None:
-    assert any(line.mark for line in ratio_panel(DAYS[1:2]).lines)
+def test_a_day_between_gaps_is_seen() -> None:
+    made = {key(day=DAY + at): CostSums(requests=1) for at in (0, 1, 3)}
+    dots = next(line for line in ratio_panel(by_day(made, DAY, DAY + 4)).lines if line.mark)
+    assert [at for at, value in enumerate(dots.y) if not math.isnan(value)] == [3]
 
 
 def test_tokens_are_each_in_one_layer() -> None:

@@ -9,6 +9,7 @@ import semcache.review.web
 from semcache.cost_port import AlarmKind, Cause
 from semcache.cost_rules import LABELS, OnHard
 from semcache.decide.reasons import Veto
+from semcache.records import SideKind
 from semcache.review.web.cost_texts_en import COSTS_ENGLISH
 from semcache.review.web.cost_texts_zh import COSTS_CHINESE
 from semcache.review.web.costs_view import GROUPINGS
@@ -37,6 +38,7 @@ CLOSED = {
     **{f"fix.{cause.value}": cause for cause in Cause},
     **{f"alarm.{kind.value}": kind for kind in AlarmKind},
     **{f"alarm.{kind.value}.text": kind for kind in AlarmKind},
+    **{f"outcome.{kind.value}": kind for kind in SideKind},
     **{f"onhard.{what.value}": what for what in OnHard},
     **{f"costs.by.{by.value}": by for by in GROUPINGS},
     **{f"costs.by.{label}": label for label in LABELS},

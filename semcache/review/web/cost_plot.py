@@ -15,6 +15,7 @@ from semcache.review.web.plots import Tick
 
 _WIDTH, _HEIGHT = 500, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 478, 12, 188
+_DOT = 2
 _STEPS = 5
 _MOST_NAMES = 6
 LAYERS = ("paid", "response", "provider", "local")
@@ -65,7 +66,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines in a plane, each in pieces: a point alone is a piece of one."""
+    """Lines in a plane, each in pieces: a name, and the points of each piece."""
 
     plane: Plane
     lines: tuple[tuple[str, tuple[str, ...]], ...]
@@ -144,8 +145,11 @@ def _pieces(values: Sequence[float | None]) -> list[str]:
     found = []
     for is_gap, run in groupby(enumerate(values), key=lambda item: item[1] is None):
         if not is_gap:
-            points = [f"{_day_at(at, len(values))},{_share_at(value or 0.0)}" for at, value in run]
-            found.append(" ".join(points))
+            points = [(_day_at(at, len(values)), _share_at(value or 0.0)) for at, value in run]
+            if len(points) == 1:  # a line through one point shows nothing
+                (x, y) = points[0]
+                points = [(x - _DOT, y), (x + _DOT, y)]
+            found.append(" ".join(f"{x:g},{y:g}" for x, y in points))
     return found
 
 
