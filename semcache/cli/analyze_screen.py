@@ -100,10 +100,15 @@ def _line(text: str) -> RenderableType:
     return Text(text)
 
 
+_WORDS = ("form", "whose", "ends in", "where", "what to do", "level", "verdict", "why")
+
+
 def _table(*columns: str) -> Table:
+    """Make a table: what names its rows and what is words stands left, figures right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
+        is_figure = number > 0 and column not in _WORDS
+        table.add_column(column, justify="right" if is_figure else "left", overflow="fold")
     return table
 
 
