@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import structlog
 
 from semcache.alarming.counting import Trail
-from semcache.alarming.hysteresis import Change
+from semcache.alarming.hysteresis import Change, Level
 from semcache.alarming.looking import Look, Tenant, read, written
 from semcache.alarming.naming import quiet
 from semcache.alarming.wording import alarm_of
@@ -115,7 +115,7 @@ class Alarms:
         led = await self._lead()
         if led is not None:
             await self._look_at_all(led)
-        await self._show()
+        await self._show(led)
 
     async def stop(self) -> None:
         """Let another worker lead at once."""
@@ -188,10 +188,15 @@ class Alarms:
             return
         led.saved = told
 
-    async def _show(self) -> None:
+    async def _show(self, led: _Led | None) -> None:
         """Let the metrics show what is raised and how budgets stand, whoever found it out."""
         try:
-            self._tell.show_alarms(await self._shelf.raised())
+            raised = await self._shelf.raised()
+            if led is not None and (lost := reconciled(led.known, raised, self._clock.now())):
+                # The store was put back or emptied; they were told long ago.
+                await self._shelf.put(lost)
+                raised = await self._shelf.raised()
+            self._tell.show_alarms(raised)
         except StoreError:
             self._tell.failed("shelf")
         used: list[tuple[str, str, float]] = []
@@ -205,6 +210,31 @@ class Alarms:
             self._tell.failed("budgets")
             return
         self._tell.show_budgets(used)
+
+
+def reconciled(
+    known: Mapping[TenantId, Tenant], raised: Iterable[CostAlarm], now: float
+) -> tuple[CostAlarm, ...]:
+    """Give the alarms that are known to stand and are not on the shelf; take over those of which only the shelf knows.
+
+    A leader that could write a change down, but not what it knew, leaves such ones behind.
+    """
+    standing = {(alarm.tenant, alarm.kind, alarm.subject): alarm for alarm in raised}
+    lost: list[CostAlarm] = []
+    for name, tenant in known.items():
+        for place, level in tenant.levels.items():
+            alarm = alarm_of(name, Change(*place, level), max(level.since, level.heard))
+            if level.is_raised and standing.pop((name, alarm.kind, alarm.subject), None) is None:
+                lost.append(alarm)
+    for alarm in standing.values():
+        tenant_of = known.get(TenantId(alarm.tenant))
+        if tenant_of is not None:
+            # No window's name is this: a budget that is not used so far any more is over at the next look.
+            era = "?" if alarm.kind is AlarmKind.BUDGET else ""
+            tenant_of.levels[alarm.kind, alarm.subject] = Level(
+                True, None, alarm.since, now, alarm.value, alarm.limit, era
+            )
+    return tuple(lost)
 
 
 def _say(alarm: CostAlarm) -> None:

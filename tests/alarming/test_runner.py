@@ -267,6 +267,40 @@ async def test_what_is_known_need_not_be_saved_to_be_remembered() -> None:
     assert "team 50%" in world.shelf.known[ACME]
 
 
+async def test_what_a_leader_left_behind_is_over_in_its_time() -> None:
+    world = World()
+    world.evidence.words[ACME, "chat"][1, "exact"] = 1
+    world.evidence.alarms[ACME, "chat"] = Alarm(world.clock.at, "closed")
+    first, second = world.worker("a"), world.worker("b")
+    await second.look()
+    world.shelf.broken = {"save"}
+    await second.alarms.stop()
+    await world.spend(600)
+    await first.look()
+    assert len(await world.shelf.raised()) == 2
+    world.shelf.known.clear()
+    world.shelf.broken = set()
+    await first.alarms.stop()
+    world.clock.at += DAY
+    # Nothing is known of them but what the shelf says.
+    await second.look(3)
+    assert await world.shelf.raised() == ()
+    assert [one[2] for one in second.told[-2:]] == [False, False]
+
+
+async def test_a_shelf_that_was_emptied_is_filled_again_and_nobody_is_told() -> None:
+    world = World()
+    worker = world.worker("a")
+    await world.spend(600)
+    await worker.look(2)
+    world.shelf.standing.clear()
+    world.shelf.listed.clear()
+    await worker.look()
+    assert [one.subject for one in await world.shelf.raised()] == ["team 50%"]
+    assert [one.subject for one in worker.tell.alarms] == ["team 50%"]
+    assert len(worker.told) == 1
+
+
 @pytest.mark.parametrize("broken", ["lead", "load", "raised"])
 async def test_a_shelf_that_is_away_costs_nothing_but_time(broken: str) -> None:
     world = World()
