@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from semcache.budgeting.gate import LIFE, Gate
+from semcache.budgeting.gate import LIFE, Call, Gate
 from semcache.budgeting.open_holds import OpenHolds
 from semcache.budgeting.settling import Settling
 from semcache.core import Outcome, RequestRecord, Usage
 from semcache.cost.symptoms import Retries
 from semcache.cost_port import Claim
-from semcache.errors import StoreError, UpstreamError
+from semcache.errors import RequestError, StoreError, UpstreamError
 from semcache.policy.loader import load_directory
 from semcache.ports import UpstreamCall
 from semcache.proxy.admission import Admission
@@ -558,3 +558,74 @@ async def test_what_is_not_settled_when_the_proxy_stops_is_settled_then(house: H
     await house.settling.flush()
     assert await house.spent() == (CALL, 0, 0)
     assert house.settling.waiting == 0
+
+
+@costs(
+    "name: team, window: hour, hard_usd: 0.016, requests: 9, counts: charged",
+    more="  hit_charge: fixed\n  hit_usd: 0.02\n",
+)
+async def test_a_charged_hit_over_the_limit_is_served_where_hits_are(house: House) -> None:
+    await house.ask(ONE)
+    for served in range(1, 3):
+        assert (await house.ask(ONE)).headers["semcache-outcome"] == "exact"
+        assert await house.spent() == (CALL + 20_000 * served, 0, 1 + served)
+    assert (await house.ask(TWO)).status == 429
+
+
+@costs("name: team, window: hour, hard_usd: 0, requests: 9")
+async def test_the_engine_here_costs_nothing_unless_it_has_a_price(house: House) -> None:
+    policy = house.scene.snapshot.costs(ACME)
+    call = Call(ACME, (), "here", "", "local", is_local=True, body={})
+    hold = await house.gate.on_call(policy, call)
+    assert await house.spent() == (0, 0, 1)
+    record = RequestRecord(
+        "r", house.clock.now(), "acme", "", "chat", "here", False, Outcome.MISS, "", 200, 1.0, 0.0,
+        usage=Usage(12, 5), hold=hold, is_local=True,
+    )  # fmt: skip
+    house.settling.emit(record)
+    await house.settling.flush()
+    assert await house.spent() == (0, 0, 1)
+    assert house.heard.words == {"counted": 1}
+    with pytest.raises(RequestError):
+        await house.gate.on_call(policy, replace(call, model="m"))
+
+
+@costs("name: team, window: hour, hard_usd: 1")
+async def test_what_was_set_aside_is_settled_under_the_policy_of_then(house: House, tmp_path: Path) -> None:
+    before = house.scene.snapshot
+
+    def reply(call: UpstreamCall) -> FakeReply:
+        house.scene.snapshot = load_directory(_without_budgets(tmp_path))
+        return FakeReply(parts=[json.dumps(chat_body("x")).encode()])
+
+    house.scene.upstream.script = reply
+    assert (await house.ask(ONE)).status == 200
+    house.scene.snapshot = before
+    assert await house.spent() == (CALL, 0, 0)
+
+
+def _without_budgets(folder: Path) -> Path:
+    changed = folder / "changed"
+    changed.mkdir()
+    text = (folder / "acme.yaml").read_text()
+    (changed / "acme.yaml").write_text(text[: text.index("costs:")])
+    return changed
+
+
+@costs("name: team, window: hour, hard_usd: 1")
+async def test_a_client_that_leaves_while_it_is_set_aside_leaves_nothing_behind(house: House) -> None:
+    reserve, is_set_aside = house.budgets.reserve, asyncio.Event()
+
+    async def slow(*arguments: Any) -> Any:
+        await reserve(*arguments)
+        is_set_aside.set()
+        await asyncio.sleep(60)
+
+    house.budgets.reserve = slow  # type: ignore[method-assign] # the server did it, and takes long to say so
+    asking = asyncio.create_task(house.ask(ONE))
+    await is_set_aside.wait()
+    assert (await house.spent())[1] > 0
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    await asyncio.gather(*house.scene.tasks)
+    assert await house.spent() == (0, 0, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from semcache.budgeting.matching import holds_for
@@ -90,12 +90,11 @@ class Settling:
             )
         elif policy.budgets and policy.hit_charge is not HitCharge.NONE and is_reuse(record):
             charged = [rule for rule in self._rules(policy, record) if rule.counts is Counts.CHARGED]
-            free = [replace(rule, requests=None) for rule in charged]
-            if free:
+            if charged:
                 self._begin(
                     record.tenant,
                     self.new_hold(),
-                    lambda: priced(record, free, None, self.prices, policy, self.told),
+                    lambda: priced(record, charged, None, self.prices, policy, self.told),
                 )
 
     def note(self, side: SideRecord) -> None:

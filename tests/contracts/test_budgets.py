@@ -208,6 +208,10 @@ async def test_a_clock_far_ahead_takes_nobody_along(budgets: Budgets) -> None:
     await budgets.reserve(ACME, "mad", cents(FIVE, 5_000_000), NOW + 100 * HOUR, LIFE)
     assert not isinstance(await budgets.reserve(ACME, "h", cents(FIVE, 1), NOW, LIFE), Refused)
     assert await state(budgets, FIVE) == (0, 1, 0)
+    # And those whose clocks are right still hold each other to the newest window.
+    late = NOW + HOUR - 601
+    await budgets.reserve(ACME, "full", cents(FIVE, 5_000_000), late + 2, LIFE)
+    assert isinstance(await budgets.reserve(ACME, "slow", cents(FIVE, 1), late, LIFE), Refused)
 
 
 async def test_budgets_tenants_and_kinds_of_window_do_not_mix(budgets: Budgets) -> None:

@@ -104,18 +104,24 @@ def prefix() -> str:
     return uuid.uuid4().hex
 
 
+async def lives(url: str, prefix: str) -> int:
+    """Count the keys, each of which must end some day."""
+    keys = await command(url, "KEYS", f"{prefix}:*")
+    for key in keys:
+        assert 0 < await command(url, "PTTL", key) <= 39 * 86_400_000, key
+    return len(keys)
+
+
 async def test_windows_and_holds_do_not_live_for_ever(valkey: ValkeyChild, prefix: str) -> None:
     budgets = RedisBudgets(valkey.url, LinkRules(deadline=5.0), prefix)
     try:
         for n, each in enumerate(RULES):
             await budgets.reserve(ACME, f"h{n}", [Claim(each, 1, 1)], NOW, 60)
+        assert await lives(valkey.url, prefix) >= 10
         await budgets.settle(ACME, "h0", [Claim(RULES[0], 1, 1)], NOW)
         await budgets.states(ACME, RULES, NOW + 61)
         await budgets.settle(ACME, "h1", [], NOW + 62)
-        keys = await command(valkey.url, "KEYS", f"{prefix}:*")
-        assert len(keys) >= 9
-        for key in keys:
-            assert 0 < await command(valkey.url, "PTTL", key) <= 39 * 86_400_000, key
+        assert await lives(valkey.url, prefix) >= 9
     finally:
         await budgets.aclose()
 
