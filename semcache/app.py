@@ -19,10 +19,10 @@ from semcache.answer.engine_door import EngineDoor, Warmed
 from semcache.answer.flight import Flights
 from semcache.auditing.tallying import Tallying
 from semcache.auditing_parts import auditing_of
-from semcache.cost.ledger import Ledger
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
 from semcache.cost.symptoms import Retries
-from semcache.cost_parts import price_book, pricing
+from semcache.cost_parts import Around, CostParts
+from semcache.decide.risk.prior import Prior
 from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import SemcacheError
@@ -47,6 +47,7 @@ from semcache.parts import (
 )
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
+from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.watch import LivePolicies
 from semcache.ports import Change
 from semcache.prefix_parts import engine_door, open_shelf, prefixes_of, warming_of
@@ -54,13 +55,12 @@ from semcache.prefixes import Prefixes
 from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate
-from semcache.proxy.feedback import Feedback
 from semcache.proxy.own import OwnParts, own_app
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
-from semcache.reviewing_parts import ReviewShelves, revising_of, sights_of, sweeping
+from semcache.reviewing_parts import ReviewShelves, feedback_of, revising_of, sights_of, sweeping
 from semcache.settings import Settings, resolve_secret
 from semcache.sighting.watches import Watches
 from semcache.standings import Standings
@@ -192,12 +192,14 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         standings,
         evidence,
         reviewing,
+        wiring.store_url,
+        prior,
     )
     parts.watch_over_hits()
     stack.push_async_callback(parts.auditing.flush)
     stack.push_async_callback(parts.sights.flush)
-    parts.ledger.start()
-    stack.callback(parts.ledger.stop)
+    parts.costs.start()
+    stack.push_async_callback(parts.costs.aclose)
     stack.push_async_callback(index.aclose)
     if prefixes is not None:
         parts.door = engine_door(f"unix:{wiring.engine_socket}")
@@ -244,6 +246,8 @@ class _Parts:
     standings: Standings
     evidence: EvidenceShelves
     reviewing: ReviewShelves
+    store_url: str
+    prior: Prior | None
     door: EngineDoor | None = None
 
     def __post_init__(self) -> None:
@@ -260,10 +264,19 @@ class _Parts:
             self.gate,
         )
         self.metrics = Metrics(self.health.gauges)
-        self.book = price_book(self.settings)
-        self.ledger = Ledger(self.metrics, sys.stdout.buffer if self.settings.log_requests else None)
+        spawn = self.tasks.spawn
+        around = Around(self.settings, self.store_url, self.metrics, self._snapshot, self.clock, spawn)
+        out = sys.stdout.buffer if self.settings.log_requests else None
+        self.costs = CostParts(around, out, self.prior)
         self.sights = sights_of(
-            self.reviewing, self.evidence, self.backends, self.clock, self.tasks.spawn, self.metrics.review
+            self.reviewing,
+            self.evidence,
+            self.backends,
+            self.clock,
+            self.tasks.spawn,
+            self.metrics.review,
+            self.costs.settling,
+            self.costs.book.micro_usd,
         )
         self.auditing = auditing_of(
             self.evidence,
@@ -274,6 +287,8 @@ class _Parts:
             self.tasks.spawn,
             self.metrics.evidence,
             heard=self.sights.on_label,
+            price=self.costs.book.micro_usd,
+            sides=self.costs.settling,
         )
         self.revising = revising_of(
             self.backends,
@@ -285,6 +300,7 @@ class _Parts:
             self.tasks.spawn,
             self.ids.completion,
             self.metrics.drafts,
+            self.costs.book.micro_usd,
         )
 
     def watch_over_hits(self) -> None:
@@ -294,15 +310,15 @@ class _Parts:
 
     def edge(self) -> Edge:
         """Put the proxy together."""
-        admission = Admission(lambda: self.policies.current)
+        admission = Admission(self._snapshot)
         pipeline = self._pipeline()
         chat = ChatEndpoint(
             pipeline=pipeline,
             admission=admission,
             recent=RecentRequests(self.settings.store.near_bytes // 4),
             replay=Replay(self.ids.completion, self.clock.now, self.settings.store.near_bytes),
-            records=Tallying(self.ledger, self.auditing.books),
-            price=pricing(self.book),
+            records=Tallying(self.costs.settling, self.auditing.books),
+            price=self.costs.price,
             retries=Retries(),
             clock=self.clock,
             new_request_id=self.ids.request,
@@ -319,15 +335,8 @@ class _Parts:
                 new_request_id=self.ids.request,
                 token=resolve_secret(token) if (token := self.settings.metrics_token) else None,
                 engine_page=None if self.door is None else self.door.page,
-                feedback=Feedback(
-                    evidence=self.evidence.labels,
-                    hits=self.evidence.hits,
-                    budget=self.evidence.budget,
-                    clock=self.clock,
-                    flush=self.auditing.flush,
-                    labelled=self.metrics.evidence.labelled,
-                    verdicts=self.reviewing.verdicts,
-                    queue=self.reviewing.queue,
+                feedback=feedback_of(
+                    self.evidence, self.reviewing, self.auditing.flush, self.metrics.evidence, self.clock
                 ),
             )
         )
@@ -336,15 +345,16 @@ class _Parts:
             own=own,
             admission=admission,
             backend_of=pipeline.backend_of,
-            records=self.ledger,
+            records=self.costs.settling,
             clock=self.clock,
             new_request_id=self.ids.request,
             gate=self.gate,
+            budget=self.costs.plain_budget(),
         )
 
     def _pipeline(self) -> Pipeline:
-        return Pipeline(
-            policies=lambda: self.policies.current,
+        made = Pipeline(
+            policies=self._snapshot,
             classifiers=self.classifiers,
             encoder=self.encoder,
             index=self.index,
@@ -360,9 +370,9 @@ class _Parts:
             verifier=self.verifier,
             kin=self.verifier,
             standings=self.standings,
-            watch=Watches(self.auditing, self.sights),
+            watch=Watches(self.auditing, self.sights, self.costs.prompts()),
             revising=self.revising,
-            budgets=None,
+            budgets=self.costs.gate,
             shortening=None,
             memory=Memory(
                 encoder=self.encoder,
@@ -375,14 +385,16 @@ class _Parts:
                 jitter=random.random,
             ),
         )
+        return replace(made, shortening=self.costs.shortening(made.backend_of))
+
+    def _snapshot(self) -> PolicySnapshot:
+        return self.policies.current
 
     def _render_metrics(self) -> bytes:
-        self.ledger.flush()
+        self.costs.flush()
         return self.metrics.render()
 
     def count_prewarm(self, outcome: str, warmed: Warmed | None) -> None:
         """Count a head that was computed beforehand, or was to be."""
-        if warmed is None:
-            self.metrics.count_prewarm(outcome)
-        else:
-            self.metrics.count_prewarm(outcome, warmed.computed, warmed.cached, warmed.seconds)
+        done = (warmed.computed, warmed.cached, warmed.seconds) if warmed is not None else ()
+        self.metrics.count_prewarm(outcome, *done)

@@ -10,11 +10,13 @@ from typing import Any
 
 from semcache.asking.purse import Price, Purse
 from semcache.core import TenantId
+from semcache.cost.evidence_metrics import EvidenceMetrics
 from semcache.cost.prices import micro_usd
 from semcache.errors import StoreError
 from semcache.evidence_port import EvidenceStore
 from semcache.journey import Backend
 from semcache.ports import Clock, SideSink, Verifier
+from semcache.proxy.feedback import Feedback
 from semcache.revising.band import Bands, Count
 from semcache.revising.revising import Revising
 from semcache.revising.revision import RevisingLimits
@@ -95,6 +97,26 @@ class ReviewShelves:
         """Close connections. Idempotent."""
         await self._queue.aclose()
         await self.verdicts.aclose()
+
+
+def feedback_of(
+    evidence: EvidenceShelves,
+    reviewing: ReviewShelves,
+    flush: Callable[[], Awaitable[None]],
+    told: EvidenceMetrics,
+    clock: Clock,
+) -> Feedback:
+    """Give what hears callers' complaints; `flush` writes down the hits that were served a moment ago."""
+    return Feedback(
+        evidence=evidence.labels,
+        hits=evidence.hits,
+        budget=evidence.budget,
+        clock=clock,
+        flush=flush,
+        labelled=told.labelled,
+        verdicts=reviewing.verdicts,
+        queue=reviewing.queue,
+    )
 
 
 def sights_of(
