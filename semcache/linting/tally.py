@@ -33,6 +33,7 @@ _LEAST_WORDS = 5
 _SAME_PLACE = 0.6
 _SAME_PLACE_QUESTION = 0.8
 _HALF = 0.5
+_FIFTH = 0.2
 _TENTH = 0.1
 _ONE_WAY = 0.8
 _OFFSETS = 32
@@ -152,7 +153,13 @@ class Tally:
     def _keeps_its_place(self, found: Break, part: str, share: float) -> bool:
         least = _SAME_PLACE_QUESTION if self.question else _SAME_PLACE
         alone = found.seen >= least * self.totals[found.cause, part]
-        return alone and found.seen >= _LEAST_WORDS and (share >= _HALF or not self.question)
+        if not alone or found.seen < _LEAST_WORDS:
+            return False
+        if self.question:
+            return share >= _HALF
+        # Some applications that share words come again and again, each with its own; what differs by user or turn does not.
+        begun = self.prompts if found.within >= _HALF * found.seen else self.prompts - self.continuing
+        return found.seen >= _FIFTH * begun
 
     def _cause_of(self, found: Break) -> Cause:
         """Settle what numbers and words are, from all that was seen of them."""
