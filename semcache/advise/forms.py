@@ -11,7 +11,7 @@ from typing import IO, Any
 from semcache.advise.decoding import Flaw, cells_of, json_of, row_of, text_of
 from semcache.advise.formats.recognise import SOURCES, is_conversation
 from semcache.advise.rows import Skipped
-from semcache.advise.splitting import Form, Record, records
+from semcache.advise.splitting import MAX_RECORD, Form, Record, records
 from semcache.advise.spool import Source
 
 _HEAD = 1 << 16
@@ -53,6 +53,7 @@ def shape_of(source: Source, told: str) -> Shape | Skipped:
     with source.path.open("rb") as file:
         file.seek(source.start)
         head = file.read(_HEAD)
+        head += file.readline(MAX_RECORD)
         if not head.strip():
             return Skipped(source.name, 0, source.flaw or EMPTY)
         forced = Form(told) if told in tuple(Form) else None

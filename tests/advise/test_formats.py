@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from semcache.advise.formats.answers import answer_in
 from semcache.advise.formats.anthropic import from_anthropic
 from semcache.advise.formats.responses import from_responses
 from semcache.advise.formats.usage import usage_in
 from semcache.core import Usage
+from semcache.cost.row_fields import NAMES
 from tests.advise.reading_parts import read, text_of, written
 from tests.advise.samples import SAMPLES, Sample
 
@@ -59,7 +62,7 @@ def test_a_log_may_mix_kinds(tmp_path: Path) -> None:
 
 def test_own_ledger_and_batch_output_say_what_to_do(tmp_path: Path) -> None:
     lines = (
-        '{"request_id": "r", "at": 1767355200, "tenant": "t", "outcome": "miss", "model": "m"}\n'
+        json.dumps({**dict.fromkeys(NAMES, ""), "at": 1767355200, "input": 5, "outcome": "miss"}) + "\n"
         '{"custom_id": "a", "response": {"status_code": 200, "body": {}}, "error": null}\n'
     )
     rows, reading = read(written(tmp_path, "rows.jsonl", lines))
@@ -205,3 +208,30 @@ def test_items_of_a_response_become_messages() -> None:
 )
 def test_usage_of_every_dialect(told: object, usage: Usage | None) -> None:
     assert usage_in(told) == usage
+
+
+@pytest.mark.parametrize(
+    ("response", "text"),
+    [
+        ("plain", "plain"),
+        ('{"choices": [{"message": {"content": "packed"}}]}', "packed"),
+        ({"choices": [{"text": "completed"}]}, "completed"),
+        ({"choices": [{"message": {"content": [{"type": "text", "text": "in parts"}]}}]}, "in parts"),
+        ({"output_text": "shortcut", "output": []}, "shortcut"),
+        (
+            [{"choices": [{"delta": {"content": part}}]} for part in ("in ", "chunks")] + [{"choices": []}],
+            "in chunks",
+        ),
+        ({"choices": [{"message": {"content": None, "tool_calls": [{}]}}]}, None),
+        ({"choices": [7]}, None),
+        ({"content": [{"type": "tool_use", "name": "f"}]}, None),
+        ({"error": {"message": "no"}}, None),
+        ({}, None),
+        (5, None),
+        (None, None),
+        ("", None),
+    ],
+    ids=str,
+)
+def test_answers_of_every_shape(response: object, text: str | None) -> None:
+    assert answer_in(response) == text

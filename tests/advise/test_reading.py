@@ -269,6 +269,14 @@ def test_a_limit_takes_rows_from_the_front(tmp_path: Path) -> None:
     assert [Path(row.file).name for row in rows] == ["a.jsonl"] * 5 + ["b.jsonl"] * 2
 
 
+def test_long_first_lines_are_lines_all_the_same(tmp_path: Path) -> None:
+    long = row_line(NOON, "x" * 200_000)
+    path = written(tmp_path, "log.jsonl", long + '{"half": "' + "\n" + GOOD)
+    rows, report = read(path)
+    assert report.files[0].form == "jsonl"
+    assert (len(rows), report.skipped) == (2, 1)
+
+
 def test_a_form_may_be_said(tmp_path: Path) -> None:
     odd = written(tmp_path, "odd", "What is this?\nAnd that?\n")
     assert texts(odd) == []

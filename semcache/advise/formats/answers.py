@@ -37,10 +37,18 @@ def _item(item: Any) -> str | None:
         return item
     if not isinstance(item, dict):
         return None
+    if isinstance(item.get("choices"), list):
+        return _delta(item["choices"])
     kind = item.get("type")
     if kind in ("text", "output_text") or kind is None:
         return _text(item.get("text")) or (answer_in(item["content"]) if item.get("content") else None)
     return answer_in(item.get("content")) if kind == "message" else None
+
+
+def _delta(choices: list[Any]) -> str | None:
+    """Read a chunk of a stream that was logged chunk by chunk."""
+    delta = choices[0].get("delta") if choices and isinstance(choices[0], dict) else None
+    return _text(delta.get("content")) if isinstance(delta, dict) else None
 
 
 def _text(value: Any) -> str | None:

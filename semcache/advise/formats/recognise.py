@@ -24,7 +24,7 @@ Reader = Callable[[Fields], Read | None]
 
 def read_ledger(value: Fields) -> Read | None:
     """Tell rows of our own ledger: they count money, and hold no prompt to compare."""
-    ours = "outcome" in value and "request_id" in value and "messages" not in value and "request" not in value
+    ours = "outcome" in value and "tenant" in value and "messages" not in value and "request" not in value
     return ("semcache", LEDGER) if ours else None
 
 
