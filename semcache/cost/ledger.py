@@ -22,7 +22,7 @@ from semcache.core import RequestRecord
 from semcache.cost.lines import log_line
 from semcache.cost.metrics import Metrics
 from semcache.cost.plain import dumped
-from semcache.cost.row_fields import row_of, side_row_of
+from semcache.cost.row_making import row_of, side_row_of
 from semcache.cost.savings import Costed, Prices, costed, side_costed, side_sums_of, sums_of
 from semcache.cost_port import CostKey, CostSums
 from semcache.cost_rules import CostPolicy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
+from typing import Any
 
 from semcache.core import RequestRecord, Usage
 from semcache.cost.plain import dumped
@@ -20,36 +21,34 @@ def log_line(record: RequestRecord, money: Costed | None = None) -> bytes:
 
     Money of a request that used or saved tokens is there even where it is not known: as null.
     """
-    line: dict[str, object] = {"event": "request"}
-    line.update((name, value) for name, value in zip(_FIELDS, _values(record), strict=True) if value)
-    for name in ("usage", "saved"):
-        if name in line:
-            line[name] = _used(getattr(record, name))
-    if money is not None:
-        line.update(_money(money, has_tokens=record.usage is not None or record.saved is not None))
+    told = {name: value for name, value in zip(_FIELDS, _values(record), strict=True) if value}
+    line: dict[str, Any] = {"event": "request", **told}
+    if record.usage is not None:
+        line["usage"] = _used(record.usage)
+    if record.saved is not None:
+        line["saved"] = _used(record.saved)
+    if money is not None and (record.usage is not None or record.saved is not None or money.cost):
+        _pay(line, money)
     return dumped(line)
 
 
 def _used(usage: Usage) -> dict[str, int]:
-    return {
-        name: count
-        for name, count in zip(_TOKENS, _tokens(usage), strict=True)
-        if count or name in ("prompt_tokens", "completion_tokens")
-    }
+    used = {name: count for name, count in zip(_TOKENS, _tokens(usage), strict=True) if count}
+    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens, **used}
 
 
-def _money(money: Costed, *, has_tokens: bool) -> dict[str, object]:
-    saved = {"response": money.by_response, "provider": money.by_provider, "local": money.by_local}
-    told: dict[str, object] = {
-        "cost": money.cost,
-        "embedding_cost": money.embedding,
-        "without_caches": money.without_caches,
-        "saved_by": {by: value for by, value in saved.items() if value != 0},
-        "charged": money.charged,
-        "price_version": money.version,
-    }
-    if has_tokens:
-        return {name: value for name, value in told.items() if value != {}}
-    kept = {name: value for name, value in told.items() if value}
-    # Nothing was used, so nothing is missing.
-    return {} if kept.keys() <= {"price_version", "saved_by"} else kept
+def _pay(line: dict[str, Any], money: Costed) -> None:
+    line["cost"] = money.cost
+    line["embedding_cost"] = money.embedding
+    line["without_caches"] = money.without_caches
+    saved: dict[str, int | None] = {}
+    if money.by_response != 0:
+        saved["response"] = money.by_response
+    if money.by_provider != 0:
+        saved["provider"] = money.by_provider
+    if money.by_local != 0:
+        saved["local"] = money.by_local
+    if saved:
+        line["saved_by"] = saved
+    line["charged"] = money.charged
+    line["price_version"] = money.version

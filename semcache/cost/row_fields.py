@@ -11,12 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from semcache.core import RequestRecord, Usage
-from semcache.cost.plain import dumped
-from semcache.cost.savings import Costed, is_reuse
-from semcache.cost_rules import LABELS, Labels
-from semcache.records import SideRecord
-
 Row = Mapping[str, str | int | float | bool | None]
 
 
@@ -114,8 +108,6 @@ COLUMNS = (
     Column("price_version", Kind.TEXT, "edition of the prices"),
 )
 NAMES = tuple(column.name for column in COLUMNS)
-_DEFAULTS = tuple(column.default for column in COLUMNS)
-_KEPT = tuple(column.kind is Kind.MONEY for column in COLUMNS)
 _TYPES: Mapping[Kind, tuple[type, ...]] = {
     Kind.TEXT: (str,),
     Kind.INTEGER: (int,),
@@ -126,81 +118,6 @@ _TYPES: Mapping[Kind, tuple[type, ...]] = {
 _SHAPES = tuple((column.name, column.default, _TYPES[column.kind], column.kind) for column in COLUMNS)
 _LARGEST = (1 << 63) - 1
 _HUGE = 1e300
-_NO_TOKENS = Usage(0, 0)
-_SAME = frozenset(LABELS)
-
-
-def row_of(record: RequestRecord, money: Costed | None) -> Row:
-    """Give the row of a request; `money` None: it could not be priced."""
-    used, draft = record.usage or _NO_TOKENS, record.draft
-    saved = (record.saved if is_reuse(record) else None) or _NO_TOKENS
-    labels = dict(record.labels)
-    return _row(
-        (
-            "request",
-            record.request_id,
-            record.at,
-            record.tenant,
-            record.key_name,
-            *_named(labels),
-            _others(record.labels),
-            record.model,
-            record.backend,
-            record.is_local,
-            record.domain,
-            record.route,
-            record.stream,
-            record.outcome.value,
-            record.reason,
-            record.status,
-            record.duration,
-            record.overhead,
-            record.waited,
-            record.similarity,
-            record.score,
-            record.entry_id,
-            " ".join(record.vetoes),
-            record.stored,
-            record.collapsed,
-            record.shadow,
-            " ".join(record.faults),
-            record.retry,
-            record.repetition,
-            record.trimmed,
-            record.embedded,
-            record.estimated,
-            used.is_odd,
-            *_tokens(used),
-            saved.prompt_tokens,
-            saved.cached_tokens,
-            saved.written_tokens,
-            saved.completion_tokens,
-            saved.reasoning_tokens,
-            *(("", "", 0, 0) if draft is None else (draft.way, draft.result, draft.input, draft.output)),
-            *_money(money),
-        )
-    )
-
-
-def side_row_of(record: SideRecord, money: int | None, version: str) -> Row:
-    """Give the row of work beside requests; `money` in micro-USD, None: not known."""
-    told: dict[str, Any] = {
-        "kind": record.kind.value,
-        "id": record.request_id,
-        "at": record.at,
-        "tenant": record.tenant,
-        "key": record.key_name,
-        **dict(zip(LABELS, _named(dict(record.labels)), strict=True)),
-        "labels": _others(record.labels),
-        "model": record.model,
-        "backend": record.backend,
-        "local": record.is_local,
-        "domain": record.domain,
-        **dict(zip(_USED, _tokens(record.usage or _NO_TOKENS), strict=True)),
-        "cost": money,
-        "price_version": version,
-    }
-    return _row(tuple(told.get(name, default) for name, default in zip(NAMES, _DEFAULTS, strict=True)))
 
 
 def filled(found: Mapping[str, Any]) -> Row:
@@ -228,49 +145,3 @@ def _fit(value: Any, kind: Kind) -> str | int | float | bool | None:
             return whole or 0
         case Kind.MONEY:
             return whole
-
-
-_USED = ("input", "cached", "written", "written_long", "output", "reasoning")
-
-
-def _row(values: tuple[Any, ...]) -> Row:
-    return {
-        name: value
-        for name, value, default, kept in zip(NAMES, values, _DEFAULTS, _KEPT, strict=True)
-        if kept or value != default
-    }
-
-
-def _named(labels: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(labels.get(name, "") for name in LABELS) if labels else ("", "", "", "")
-
-
-def _others(labels: Labels) -> str:
-    others = {name: value for name, value in labels if name not in _SAME}
-    return dumped(others).decode().rstrip() if others else ""
-
-
-def _tokens(used: Usage) -> tuple[int, ...]:
-    return (
-        used.prompt_tokens,
-        used.cached_tokens,
-        used.written_tokens,
-        used.written_long_tokens,
-        used.completion_tokens,
-        used.reasoning_tokens,
-    )
-
-
-def _money(money: Costed | None) -> tuple[int | str | None, ...]:
-    if money is None:
-        return (None, None, None, None, None, None, None, "")
-    return (
-        money.cost,
-        money.embedding,
-        money.without_caches,
-        money.by_response,
-        money.by_provider,
-        money.by_local,
-        money.charged,
-        money.version,
-    )

@@ -17,7 +17,8 @@ from semcache.core import DraftRecord, Outcome, RequestRecord, Usage
 from semcache.cost.keeping import Keeper, KeepRules
 from semcache.cost.plain import dumped
 from semcache.cost.prices import PriceBook
-from semcache.cost.row_fields import NAMES, Row, row_of, side_row_of
+from semcache.cost.row_fields import NAMES, Row
+from semcache.cost.row_making import row_of, side_row_of
 from semcache.cost.row_reader import LONGEST, read_rows
 from semcache.cost.rows import RowFiles
 from semcache.cost.savings import costed
