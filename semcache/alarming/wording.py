@@ -19,7 +19,7 @@ _BAD = {
     ),
     AlarmKind.REPETITION: "{value:.1%} of the answers of {subject} repeat themselves (limit {limit:.1%})",
     AlarmKind.RETRIES: "{value:.1%} of the requests ask the same again at once (limit {limit:.1%})",
-    AlarmKind.BUDGET: "budget {subject}: {value:.0%} is used",
+    AlarmKind.BUDGET: "budget {subject} is reached: {value:.0%} is used",
     AlarmKind.PRICE_UNKNOWN: (
         "{value:.0f} requests to {subject} have no known price: they are in no cost and no saving"
     ),
