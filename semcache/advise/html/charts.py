@@ -179,7 +179,7 @@ class Curve:
 
 
 _CURVE = 240
-_CURVE_LEFT, _CURVE_TOP, _CURVE_FOOT = 60, 14, 34
+_CURVE_LEFT, _CURVE_TOP, _CURVE_FOOT = 60, 26, 34
 
 
 def curve(

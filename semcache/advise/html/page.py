@@ -13,10 +13,10 @@ from functools import lru_cache
 from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from semcache.advise import telling
-from semcache.advise.findings import DomainReplay, Findings, LevelAdvice
+from semcache.advise.findings import DomainReplay, Findings, LevelAdvice, Shared
 from semcache.advise.html import charts
 from semcache.advise.html.charts import Part
 
@@ -65,13 +65,15 @@ def page_of(found: Findings, examples: Sequence[str] = ()) -> str:
             served=_served(found),
             served_kinds=charts.legend(part for each in _replayed(found) for part in _parts(each)),
             wrong=_wrong(found),
-            depth=_depth(found),
-            parts=_by_part(found),
+            depth=_shared(found.overlap.by_depth),
+            parts=_shared(found.overlap.by_part),
             sizes=_sizes(found),
             advice=_by_domain(found),
             verdicts=VERDICTS,
             levels=LEVELS,
             lint=sorted(found.lint or (), key=lambda each: -each.tokens)[:_MOST_LINT],
+            # As it is, for copying: escaped here, so that nothing is done to it there.
+            policy=escape(found.advice.policy) if found.advice is not None else "",
             examples=[text[:_LONGEST] for text in examples[:_MOST_EXAMPLES]],
         )
     )
@@ -88,6 +90,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    env.finalize = _unbroken
     env.filters.update(
         share=telling.share,
         count=telling.count,
@@ -96,6 +99,13 @@ def _environment() -> Environment:
         size=telling.size,
     )
     return env
+
+
+def _unbroken(value: object) -> object:
+    """Keep a figure and its percent sign on one line; what is marked as ready stays as it is."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return value.replace(" %", "\u00a0%")
+    return value
 
 
 def _title(found: Findings) -> str:
@@ -189,22 +199,14 @@ def _wrong(found: Findings) -> charts.Spans | None:
     return charts.spans(rows)
 
 
-def _depth(found: Findings) -> charts.Stack | None:
-    return charts.stack(
-        [_shared(each.name, each.tokens, each.reused) for each in found.overlap.by_depth], whole=False
-    )
-
-
-def _by_part(found: Findings) -> charts.Stack | None:
-    return charts.stack(
-        [_shared(each.name, each.tokens, each.reused) for each in found.overlap.by_part], whole=False
-    )
-
-
-def _shared(name: str, tokens: int, reused: int) -> tuple[str, list[Part], str]:
-    fresh = max(0, tokens - reused)
-    note = telling.share(reused / tokens) if tokens else ""
-    return name, [Part("exact", "tokens that came before", reused), Part("miss", "new tokens", fresh)], note
+def _shared(groups: Sequence[Shared]) -> charts.Stack | None:
+    rows = []
+    for each in groups:
+        if each.tokens:
+            fresh = max(0, each.tokens - each.reused)
+            parts = [Part("exact", "tokens that came before", each.reused), Part("miss", "new tokens", fresh)]
+            rows.append((each.name, parts, telling.share(each.share)))
+    return charts.stack(rows, whole=False)
 
 
 def _sizes(found: Findings) -> charts.Curve | None:
