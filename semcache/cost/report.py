@@ -14,12 +14,11 @@ from typing import Any
 
 from semcache.cost_port import DAY, CostKey, CostSums
 from semcache.cost_rules import LABELS
-from semcache.records import Outcome, SideKind
+from semcache.records import Outcome
 
 Book = Mapping[CostKey, CostSums]
 MILLION = 1_000_000
 _HITS = frozenset((Outcome.EXACT, Outcome.SEMANTIC))
-_SIDES = frozenset(SideKind)
 
 
 class By(StrEnum):
@@ -164,17 +163,6 @@ def by_day(book: Book, first: int, last: int) -> tuple[Group, ...]:
     found = {group.names[0]: group for group in grouped(book, (By.DAY,))}
     days = (day_text(day) for day in range(first, last + 1))
     return tuple(found.get(day) or Group((day,), CostSums(), 0) for day in days)
-
-
-def requests_only(book: Book) -> Book:
-    """Leave out work beside requests, which has outcomes of its own."""
-    return {key: told for key, told in book.items() if key.outcome not in _SIDES}
-
-
-def days_of(book: Book) -> tuple[int, int] | None:
-    """Give the first and the last day that something was counted on."""
-    days = [key.day for key in book]
-    return (min(days), max(days)) if days else None
 
 
 def parse_by(words: Iterable[str]) -> tuple[By, ...]:

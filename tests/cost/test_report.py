@@ -20,7 +20,6 @@ from semcache.cost.report import (
     money_text,
     parse_by,
     reduced,
-    requests_only,
     total,
 )
 from semcache.cost_port import CostKey, CostSums
@@ -113,10 +112,6 @@ def test_every_day_has_its_place() -> None:
     days = by_day(book(), DAY - 1, DAY + 2)
     assert [group.names[0] for group in days] == [day_text(DAY + by) for by in (-1, 0, 1, 2)]
     assert [group.sums.requests for group in days] == [0, 110, 55, 0]
-
-
-def test_work_beside_requests_can_be_left_out() -> None:
-    assert {one.outcome for one in book()} - {one.outcome for one in requests_only(book())} == {"audit"}
 
 
 @pytest.mark.parametrize(
