@@ -284,6 +284,7 @@ class Exchange:
             else "",
             usage=None if trace.collapsed else usage,
             saved=entry.completion.usage if entry and trace.served else usage if trace.collapsed else None,
+            waited=(entry.seconds or None) if entry and trace.served else None,
             faults=tuple(trace.faults),
             key_name=asked.caller.key_name,
             labels=asked.labels,

@@ -38,11 +38,16 @@ class Task:
         """Give the request; `mark` is a word that the conversation cannot know."""
         told = [f"(before this) {self.before}"] if self.before else []
         told += [f"{message.get('role')}: {text_of(message)}" for message in self.messages]
-        asked = f"{_TASK}\nThe mark: {mark}\n\n{mark}\n" + "\n".join(told) + f"\n{mark}\n\nThe summary:"
+        asked = (
+            f"{_TASK} Write {self.tokens * 2 // 3} words at most.\nThe mark: {mark}\n\n{mark}\n"
+            + "\n".join(told)
+            + f"\n{mark}\n\nThe summary:"
+        )
         return {
             "model": self.model,
             "messages": [{"role": "user", "content": asked}],
-            "max_tokens": self.tokens,
+            # A model that counts its words badly should still come to an end.
+            "max_tokens": self.tokens * 2,
             "temperature": 0,
         }
 

@@ -223,7 +223,7 @@ def test_the_task_holds_what_was_said_and_marks_its_ends() -> None:
     assert text.count("w0rd") == 3
     assert "question 0" in text
     assert "Before." in text
-    assert (body["model"], body["max_tokens"], body["temperature"]) == ("m", 50, 0)
+    assert (body["model"], body["max_tokens"], body["temperature"]) == ("m", 100, 0)
 
 
 @pytest.mark.parametrize(
