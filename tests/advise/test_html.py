@@ -96,7 +96,7 @@ class Read(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.text += data
+            self.text += data.replace("\u00a0", " ")
 
 
 def test_all_parts_stand_on_it() -> None:

@@ -89,8 +89,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        finalize=_unbroken,
     )
-    env.finalize = _unbroken
     env.filters.update(
         share=telling.share,
         count=telling.count,
