@@ -198,7 +198,7 @@ def test_killed_after_renaming_no_row_is_met_twice(tmp_path: Path, form: Form) -
     path.write_bytes(content)
     assert len(list(read_rows(tmp_path))) == 1
     keeper(tmp_path, "jsonl").tidy()
-    assert not path.exists()
+    assert [file.form for file in files(tmp_path)] == [SUFFIX[form]]
     assert len(list(read_rows(tmp_path))) == 1
 
 
