@@ -1,6 +1,7 @@
 """Measure the prefix lint: what it names in made-up traffic, right and wrong, and how long a request takes.
 
-Traffic is made by `tests/linting/traffic`: kinds with one defect each, and kinds without. Precision is findings that
+Traffic is made by `tests/linting/traffic`: kinds with one defect each, and kinds without, of made-up texts and of real
+ones (this project's documents, sources of Python's library). Precision is findings that
 name the defect / all findings; recall is streams whose defect was named / streams that have one. Times are CPU time of
 reading a body and feeding it, in one thread.
 """
@@ -25,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from semcache.linting.linter import Linter
 from semcache.linting.prompt import prompt_of
 from tests.linting.traffic.broken import Make
-from tests.linting.traffic.judging import ALL_BROKEN, ALL_SOUND, DIALECTS, findings_of
+from tests.linting.traffic.judging import ALL_BROKEN, ALL_SOUND, DIALECTS, findings_of, real_texts
 from tests.linting.traffic.words import in_dialect, prose, question, said
 
 
@@ -39,7 +40,7 @@ class Score:
     wrong: list[str] = field(default_factory=list)
 
 
-def judged(seeds: int) -> dict[str, Score]:
+def judged(seeds: int, texts: tuple[str, ...]) -> dict[str, Score]:
     scores: dict[str, Score] = {}
     kinds: list[tuple[str, Make, Any]] = [(name, make, cause) for name, (make, cause) in ALL_BROKEN.items()]
     kinds += [(f"sound: {name}", make, None) for name, make in ALL_SOUND.items()]
@@ -47,7 +48,7 @@ def judged(seeds: int) -> dict[str, Score]:
         score = scores[name] = Score()
         for seed in range(seeds):
             for dialect in DIALECTS:
-                found = findings_of(make, seed, dialect)
+                found = findings_of(make, seed, dialect, texts)
                 right = sum(one.cause is cause for one in found)
                 score.streams += 1
                 score.named += bool(right)
@@ -125,19 +126,27 @@ def main() -> None:
     options.add_argument("--quick", action="store_true")
     options.add_argument("--json", type=Path)
     asked = options.parse_args()
-    scores = judged(1 if asked.quick else asked.seeds)
+    seeds = 1 if asked.quick else asked.seeds
+    scores = {
+        "made-up texts": judged(seeds, ()),
+        "texts of others": judged(seeds, real_texts(Path(__file__).parents[2])),
+    }
     times = {
         f"{shape}, {size // 1000} KB": timed(shape, size, 300 if asked.quick else 60_000_000 // size // 6)
         for size in (2_000, 50_000)
         for shape in SHAPES
     }
-    _show(scores, times)
+    for name, found in scores.items():
+        _show(name, found)
+    _show_times(times)
     if asked.json:
-        kept = {name: vars(score) for name, score in scores.items()}
+        kept = {
+            texts: {name: vars(score) for name, score in found.items()} for texts, found in scores.items()
+        }
         asked.json.write_text(json.dumps({"scores": kept, "times": times}, indent=1))
 
 
-def _show(scores: dict[str, Score], times: dict[str, dict[str, float]]) -> None:
+def _show(texts: str, scores: dict[str, Score]) -> None:
     table = Table("traffic", "streams", "named", "findings right", "wrong", "which")
     for name, score in scores.items():
         named = "" if name.startswith("sound") else str(score.named)
@@ -149,12 +158,15 @@ def _show(scores: dict[str, Score], times: dict[str, dict[str, float]]) -> None:
     named, streams = sum(score.named for score in broken), sum(score.streams for score in broken)
     console = Console()
     console.print(table)
-    console.print(f"precision {right}/{right + wrong} = {right / max(1, right + wrong):.4f}")
+    console.print(f"{texts}: precision {right}/{right + wrong} = {right / max(1, right + wrong):.4f}")
     console.print(f"recall {named}/{streams} = {named / max(1, streams):.4f}")
+
+
+def _show_times(times: dict[str, dict[str, float]]) -> None:
     speed = Table("traffic", "mean bytes", "mean us", "median", "99th percentile")
     for name, figures in times.items():
         speed.add_row(name, *(f"{value:.0f}" for value in figures.values()))
-    console.print(speed)
+    Console().print(speed)
 
 
 if __name__ == "__main__":

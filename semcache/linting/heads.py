@@ -59,9 +59,9 @@ def where_of(head: Head, at: int) -> str:
 
 def part_heads(one: Head, other: Head) -> Parting | None:
     """Compare a head with an earlier one; None where one of them is the beginning of the other."""
-    at = common_head(one.text, other.text)
-    if at >= min(len(one.catalogue), len(other.catalogue)) or one.tools == other.tools:
+    if one.tools == other.tools:
         return part(one.text, other.text)
+    at = common_head(one.text, other.text)
     if at in (len(one.text), len(other.text)):
         return None
     names = [tool.name for tool in one.tools], [tool.name for tool in other.tools]

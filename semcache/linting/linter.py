@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from semcache.core import Labels
 from semcache.cost_port import DAY, Cause, LintFinding
-from semcache.linting.compare import bytes_of
+from semcache.linting.compare import bytes_of, without_blanks
 from semcache.linting.families import Families, Family, Placed
 from semcache.linting.heads import Head, head_of, part_heads, where_of
 from semcache.linting.parting import Parting, made
@@ -166,9 +166,11 @@ def _in_turn(parting: Parting, head: Head, turns: tuple[Turn, ...], place: int, 
 
 
 def _appended(one: Head, other: Head) -> Parting:
-    """The head was seen before, or is the earlier one and more: nothing of it is lost, but what stands behind it is."""
+    """The head is the earlier one and more, or less: nothing of it is lost, but what stands behind it is."""
     at = min(len(one.text), len(other.text))
     cause = Cause.TOOLS_CHANGED if one.tools != other.tools else Cause.SYSTEM_CHANGED
+    if not without_blanks(one.text[at:] + other.text[at:]):
+        cause = Cause.WHITESPACE
     return made(cause, other.text, at, at, "", overlap=1.0)
 
 

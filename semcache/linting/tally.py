@@ -35,7 +35,7 @@ _SAME_PLACE_QUESTION = 0.8
 _HALF = 0.5
 _FIFTH = 0.2
 _TENTH = 0.1
-_ONE_WAY = 0.8
+_ONE_WAY = 0.9
 _OFFSETS = 32
 _IDENTIFIER = re.compile(
     r"\b(?:u?id|uuid|session|request|trace|thread|conversation|order|ticket|token|key|nonce|build|run)\W*\w*\W*$|编号\W*$",
@@ -163,10 +163,9 @@ class Tally:
 
     def _cause_of(self, found: Break) -> Cause:
         """Settle what numbers and words are, from all that was seen of them."""
-        if found.cause is Cause.COUNTER:
-            return _number(found)
-        if found.cause is not Cause.USER_TEXT or self.question:
-            return found.cause
+        cause = _number(found) if found.cause is Cause.COUNTER else found.cause
+        if cause is not Cause.USER_TEXT or self.question:
+            return cause
         if found.within >= _HALF * found.seen:
             return Cause.SYSTEM_CHANGED
         steady = self.continuing >= found.seen
@@ -176,10 +175,9 @@ class Tally:
 def _number(found: Break) -> Cause:
     if _IDENTIFIER.search(found.label):
         return Cause.IDENTIFIER
-    moves = max(1, found.ups + found.downs)
-    if _COUNTER.search(found.label) or max(found.ups, found.downs) >= _ONE_WAY * moves:
-        return Cause.COUNTER
-    return Cause.USER_TEXT
+    moves, most = found.ups + found.downs, max(found.ups, found.downs)
+    counts = most >= (_ONE_WAY * moves if moves >= 2 * _LEAST_WORDS else moves) > _LEAST_WORDS - 1
+    return Cause.COUNTER if counts or _COUNTER.search(found.label) else Cause.USER_TEXT
 
 
 def finding_of(

@@ -63,7 +63,7 @@ _TIMES = (
 )
 _TIME = re.compile(f"(?<![0-9A-Za-z])(?:{'|'.join(_TIMES)})", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{32}(?![0-9a-z])", re.I)
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?:(?<=\s)[-+])?\d+(?:,\d{3})*(?:\.\d+)?")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-+/=]*")
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _STEPS = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")

@@ -143,6 +143,63 @@ def session_in_every_turn(rng: random.Random, dialect: str) -> Iterator[Sent]:
     yield from talk(rng, dialect, lambda _at, _n: f"<env session='{rng.getrandbits(64):016x}'>\n{rules}", 8)
 
 
+def tools_that_grow(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    tools = [
+        tool(rng, name) for name in ("find", "book", "cancel", "pay", "ship", "track", "rate", "call", "note")
+    ]
+    rules = prose(rng, 40)
+    for _ in range(4):
+        history: list[Body] = []
+        rng.shuffle(tools)
+        for turn, at in enumerate(times(rng, 10)):
+            history.append(said("user", prose(rng, 3)))
+            yield Sent(in_dialect(dialect, rules, list(history), tools[: 2 + turn // 2]), at)
+            history.append(said("assistant", prose(rng, 5)))
+
+
+def a_blank_more_at_the_end(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    yield from talk(rng, dialect, lambda _at, n: rules + "\n" * (n % 2), 12)
+
+
+def figures_in_system(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    yield from single(rng, dialect, lambda _at, _n: f"Outside: {rng.uniform(-9, 30):.1f} degrees.\n{rules}")
+
+
+def profiles_before_rules(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    import json
+
+    rules = prose(rng, 40)
+    for name in NAMES:
+        profile = {
+            "name": name,
+            "age": rng.randrange(20, 80),
+            "plan": rng.choice(("free", "pro")),
+            "since": 2020,
+        }
+        yield from (
+            Sent(in_dialect(dialect, f"{json.dumps(profile)}\n{rules}", [said("user", question(rng))]), at)
+            for at in times(rng, 2)
+        )
+
+
+def a_saying_first(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    yield from single(rng, dialect, lambda _at, _n: f"{sentence(rng)}\n\n{rules}")
+
+
+def examples_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    shots = [f"Q: {question(rng)}\nA: {sentence(rng)}" for _ in range(8)]
+    begin = prose(rng, 5)
+
+    def system(_at: float, _n: int) -> str:
+        rng.shuffle(shots)
+        return begin + "\n\n" + "\n\n".join(shots)
+
+    yield from single(rng, dialect, system)
+
+
 MORE_BROKEN: dict[str, tuple[Make, Cause]] = {
     "clock in a tool": (clock_in_a_tool, Cause.TIME),
     "clock at the end of system": (clock_at_the_end_of_system, Cause.TIME),
@@ -155,5 +212,11 @@ MORE_BROKEN: dict[str, tuple[Make, Cause]] = {
     "listing in any order": (listing_in_any_order, Cause.REORDERED),
     "unicode form": (unix_form, Cause.WHITESPACE),
     "context before rules": (context_before_rules, Cause.SYSTEM_CHANGED),
+    "tools that grow": (tools_that_grow, Cause.TOOLS_CHANGED),
+    "a blank more at the end": (a_blank_more_at_the_end, Cause.WHITESPACE),
+    "figures in system": (figures_in_system, Cause.SYSTEM_CHANGED),
+    "profiles before rules": (profiles_before_rules, Cause.USER_TEXT),
+    "a saying first": (a_saying_first, Cause.SYSTEM_CHANGED),
+    "examples in any order": (examples_in_any_order, Cause.REORDERED),
     "session in every turn": (session_in_every_turn, Cause.IDENTIFIER),
 }

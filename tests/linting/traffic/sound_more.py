@@ -153,6 +153,62 @@ def tools_of_two_parts(rng: random.Random, dialect: str) -> Iterator[Sent]:
         yield Sent(in_dialect(dialect, rules, [said("user", question(rng))], some), at)
 
 
+def answers_begun(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 30)
+    for _ in range(3):
+        history: list[Body] = []
+        for at in times(rng, 8):
+            history.append(said("user", prose(rng, 3)))
+            yield Sent(in_dialect(dialect, rules, [*history, said("assistant", "{")]), at)
+            history.append(said("assistant", "{" + prose(rng, 4)))
+
+
+def sources_in_the_last_message_only(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules, chunks = prose(rng, 30), [prose(rng, 6) for _ in range(30)]
+    for _ in range(3):
+        history: list[Body] = []
+        for at in times(rng, 8):
+            asked = prose(rng, 2)
+            sources = "\n\n".join(rng.sample(chunks, 4))
+            yield Sent(in_dialect(dialect, rules, [*history, said("user", f"{sources}\n\n{asked}")]), at)
+            history += [said("user", asked), said("assistant", prose(rng, 4))]
+
+
+def many_versions(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    tongues = (
+        "German",
+        "French",
+        "Spanish",
+        "Dutch",
+        "Polish",
+        "Greek",
+        "Czech",
+        "Danish",
+        "Finnish",
+        "Irish",
+    )
+    for at in times(rng, 120):
+        system = f"Answer in {rng.choice(tongues)}.\n{rules}"
+        yield Sent(in_dialect(dialect, system, [said("user", question(rng))]), at)
+
+
+def rounded_to_the_hour(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules = prose(rng, 40)
+    for number in range(150):
+        at = 1_795_000_000.0 + number * 60
+        system = f"{stamp('It is about %H o clock on %Y-%m-%d.', at)}\n{rules}"
+        yield Sent(in_dialect(dialect, system, [said("user", question(rng))]), at)
+
+
+def last_message_reworded(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    rules, history = prose(rng, 30), []
+    for at in times(rng, 10):
+        for _ in range(3):
+            yield Sent(in_dialect(dialect, rules, [*history, said("user", prose(rng, 10))]), at)
+        history += [said("user", prose(rng, 3)), said("assistant", prose(rng, 4))]
+
+
 MORE_SOUND: dict[str, Make] = {
     "tables of numbers": tables_of_numbers,
     "orders as json": orders_as_json,
@@ -166,5 +222,10 @@ MORE_SOUND: dict[str, Make] = {
     "texts to translate": texts_to_translate,
     "han talks": han_talks,
     "letters of one house": letters_of_one_house,
+    "answers begun": answers_begun,
+    "sources in the last message only": sources_in_the_last_message_only,
+    "many versions": many_versions,
+    "rounded to the hour": rounded_to_the_hour,
+    "last message reworded": last_message_reworded,
     "tools of two parts": tools_of_two_parts,
 }

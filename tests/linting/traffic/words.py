@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Body = dict[str, Any]
+_SENTENCE = 75
+"""Characters of one, about."""
 
 _SUBJECTS = [
     "the agent",
@@ -124,12 +126,28 @@ NAMES = [
 ]
 
 
+class Reader(random.Random):
+    """Draws its prose from real texts, at any place."""
+
+    texts: tuple[str, ...] = ()
+
+    def passage(self, size: int) -> str:
+        text = self.choice(self.texts)
+        text *= size // len(text) + 1
+        at = self.randrange(len(text) - size + 1)
+        return text[at : at + size].strip()
+
+
 def sentence(rng: random.Random) -> str:
+    if isinstance(rng, Reader):
+        return rng.passage(_SENTENCE).replace("\n", " ")
     words = rng.choice(_SUBJECTS), rng.choice(_VERBS), rng.choice(_OBJECTS)
     return " ".join(words).capitalize() + rng.choice(_TAILS) + "."
 
 
 def prose(rng: random.Random, sentences: int, joined: str = " ") -> str:
+    if isinstance(rng, Reader):
+        return rng.passage(_SENTENCE * sentences)
     return joined.join(sentence(rng) for _ in range(sentences))
 
 
