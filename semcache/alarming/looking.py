@@ -106,15 +106,17 @@ class Look:
         levels, ended = step(levels, (), off, now, forget=0.0)
         return replace(known, levels=levels), (*changes, *ended)
 
-    async def tenants(self) -> set[TenantId]:
-        """Name everybody who has costs or evidence; those who cannot be read are left out."""
+    async def tenants(self) -> tuple[set[TenantId], bool]:
+        """Name everybody who has costs or evidence, and say whether these are all: some may not be read at present."""
         found: set[TenantId] = set()
+        whole = True
         for part, read in (("costs", self.book.tenants), ("bounds", self.evidence.tenants)):
             try:
                 found.update(await read())
             except StoreError:
                 self.told.failed(part)
-        return found
+                whole = False
+        return found, whole
 
     async def states(self, name: TenantId, now: float) -> tuple[BudgetState, ...]:
         """Give how a tenant's budgets stand.

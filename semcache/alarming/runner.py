@@ -66,6 +66,8 @@ class _Led:
     until: float
     known: dict[TenantId, Tenant]
     saved: dict[str, str] = field(default_factory=dict)
+    looked: float = 0.0
+    """When everybody had been looked at: who is new since then has begun since then."""
 
 
 class Alarms:
@@ -148,15 +150,18 @@ class Alarms:
         return self._led
 
     async def _look_at_all(self, led: _Led) -> None:
-        names = {*await self._look.tenants(), *self._tenants(), *led.known}
+        begun = self._clock.now()
+        found, whole = await self._look.tenants()
+        names = {*found, *self._tenants(), *led.known}
         for name in sorted(names)[:MOST_TENANTS]:
             if self._clock.monotonic() > led.until - self._look.rules.every and await self._lead() is not led:
                 return
             await self._look_at(name, led)
+        led.looked = begun if whole else 0.0
         await self._save(led)
 
     async def _look_at(self, name: TenantId, led: _Led) -> None:
-        before = led.known.get(name) or Tenant(Trail(self._look.rules))
+        before = led.known.get(name) or Tenant(Trail(self._look.rules, led.looked))
         now = self._clock.now()
         after, changes = await self._look.at(name, before, now)
         if changes and not await self._write(name, changes, now):

@@ -370,10 +370,30 @@ async def test_counts_of_the_book_reach_the_metrics_once() -> None:
     world.traffic(0, 10, retries=5, repetitive=5)
     await worker.look()
     world.traffic(0, 10, retries=2, repetitive=1)
-    world.traffic(0, 10, OTHER, retries=4)
     await worker.look(3)
     assert worker.tell.counts["acme retries"] == 2
     assert worker.tell.counts["acme repetitive"] == 1
+
+
+async def test_who_comes_while_somebody_looks_counts_from_the_first_request() -> None:
+    world = World()
+    worker = world.worker("a")
+    world.traffic(0, 10, TenantId("old"), retries=7)
+    await worker.look()
+    world.traffic(0, 10, OTHER, retries=4)
+    await worker.look(2)
+    assert +worker.tell.counts == {"other retries": 4}
+
+
+async def test_who_could_not_be_read_is_not_taken_for_new() -> None:
+    world = World()
+    worker = world.worker("a")
+    world.traffic(0, 10, OTHER, retries=4)
+    world.book.away = True
+    await worker.look(2)
+    world.book.away = False
+    await worker.look(2)
+    assert not +worker.tell.counts
 
 
 async def test_growth_is_looked_at_now_and_then() -> None:
