@@ -118,7 +118,9 @@ async def test_from_a_budget_to_the_webhook(scene: Scene, tmp_path: Path) -> Non
         posted = server.requests[0]
         assert posted.target == "/hooks/T1?x=1"
         assert posted.header("semcache-signature") is not None
-        assert json.loads(posted.body)["text"] == "semcache ALARM: acme: budget team 50% is reached: 60% is used"
+        assert (
+            json.loads(posted.body)["text"] == "semcache ALARM: acme: budget team 50% is reached: 60% is used"
+        )
     assert 'semcache_alarm{kind="budget",subject="team 50%",tenant="acme"} 1.0' in scene.page()
     assert 'semcache_budget_used{budget="team",tenant="acme"} 0.6' in scene.page()
 
