@@ -9,7 +9,7 @@ import orjson
 
 from semcache.advise.formats.fields import Fields
 
-_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "document"))
+_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document")
 _RENAMED = {"stop_sequences": "stop"}
 _DROPPED = frozenset(("system", "messages", "tools", "tool_choice", "metadata", "anthropic_version", "betas"))
 
