@@ -328,7 +328,7 @@ class _Parts:
         own = own_app(
             OwnParts(
                 readiness=self.health.readiness,
-                metrics=self._render_metrics,
+                metrics=self.costs.rendered,
                 metrics_type=CONTENT_TYPE,
                 pipeline=pipeline,
                 admission=admission,
@@ -389,10 +389,6 @@ class _Parts:
 
     def _snapshot(self) -> PolicySnapshot:
         return self.policies.current
-
-    def _render_metrics(self) -> bytes:
-        self.costs.flush()
-        return self.metrics.render()
 
     def count_prewarm(self, outcome: str, warmed: Warmed | None) -> None:
         """Count a head that was computed beforehand, or was to be."""

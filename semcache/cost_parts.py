@@ -128,9 +128,11 @@ class CostParts:
         """Give what tokens of a model cost at an upstream, in micro-USD; None: not known."""
         return self.book.cost(model, usage, backend=backend)
 
-    def flush(self) -> None:
-        """Count what waits, now."""
-        self._ledger.ledger.flush()
+    async def rendered(self) -> bytes:
+        """Give the metrics, with everything that happened until now in them."""
+        # Pricing and writing what waits takes its time; the gauges belong to the loop.
+        await asyncio.to_thread(self._ledger.ledger.flush)
+        return self._around.metrics.render()
 
 
 @dataclass(frozen=True, slots=True)

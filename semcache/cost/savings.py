@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from semcache.core import Outcome, RequestRecord, Usage
+from semcache.cost.symptoms import REPETITIVE
 from semcache.cost_port import DAY, CostKey, CostSums
 from semcache.cost_rules import LABELS, CostPolicy, HitCharge, Labels
 from semcache.records import SideRecord
 from semcache.review_rules import DraftRecord, DraftWay
 
-REPETITIVE = 0.5
-"""From this share on an answer counts as repeating itself."""
 _CLIENT_GONE = 499
 _LATEST_DAY = 2_932_896
 """The last day of the year 9999."""

@@ -48,7 +48,7 @@ class OwnParts:
     """What the pages show."""
 
     readiness: Callable[[], Readiness]
-    metrics: Callable[[], bytes]
+    metrics: Callable[[], Awaitable[bytes]]
     metrics_type: str
     pipeline: Pipeline
     admission: Admission
@@ -124,7 +124,7 @@ def _show_health(app: FastAPI, parts: OwnParts) -> None:
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
         _check_may_look(request, parts)
-        return Response(parts.metrics(), headers={"content-type": parts.metrics_type})
+        return Response(await parts.metrics(), headers={"content-type": parts.metrics_type})
 
 
 def _check_may_look(request: Request, parts: OwnParts) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from semcache.core import Outcome, RequestRecord, Usage
 from semcache.cost.savings import costed, is_reuse, side_costed, side_sums_of, sums_of
+from semcache.cost.symptoms import REPETITIVE
 from semcache.cost_port import CostKey, CostSums
 from semcache.cost_rules import CostPolicy, HitCharge
 from semcache.records import SideKind, SideRecord
@@ -303,10 +304,10 @@ def test_odd_times_are_days_and_milliseconds_all_the_same(odd: float) -> None:
 
 
 def test_repetitive_answers_and_retries_are_counted() -> None:
-    record = replace(MISS, repetition=0.5, retry=True)
+    record = replace(MISS, repetition=REPETITIVE, retry=True)
     _, sums = sums_of(record, costed(record, BOOK, POLICY))
     assert (sums.repetitive, sums.retries) == (1, 1)
-    calm = replace(MISS, repetition=0.49)
+    calm = replace(MISS, repetition=REPETITIVE - 0.01)
     assert sums_of(calm, costed(calm, BOOK, POLICY))[1].repetitive == 0
 
 

@@ -111,7 +111,7 @@ class Scene:
         )
         parts = OwnParts(
             readiness=lambda: Readiness(True, (), {}),
-            metrics=lambda: b"",
+            metrics=_no_metrics,
             metrics_type="text/plain",
             pipeline=cast("Pipeline", None),  # only explain asks it
             admission=Admission(lambda: self.snapshot),
@@ -411,3 +411,7 @@ async def test_without_reviewers_a_complaint_is_counted(scene: Scene) -> None:
     caller = scene.snapshot.authenticate("Bearer sck-app", None, False)
     said = await alone.take(caller, read_verdict(b'{"request": "req_a", "verdict": "wrong"}'))
     assert (said["counted"], said["barred"]) == (True, False)
+
+
+async def _no_metrics() -> bytes:
+    return b""
