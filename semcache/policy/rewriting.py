@@ -7,10 +7,10 @@ them again. Off unless a policy asks for it. Pure; knows no cache and no upstrea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from semcache.core import JsonObject
+from semcache.core import ChatRequest, JsonObject
 
 _LISTS = ("tools", "functions")
 _CHOICES = ("tool_choice", "function_call")
@@ -32,6 +32,8 @@ def rewritten(body: JsonObject, rules: RewriteRules) -> JsonObject:
     provider's cache, which covers all before it, or where the choice of a tool names a position. Keys of
     strict tools stay, since models write arguments in the order of the schema.
     """
+    if not (rules.sort_tools or rules.sort_keys):
+        return body
     changed: dict[str, Any] = {}
     for name in _LISTS:
         tools = body.get(name)
@@ -43,6 +45,12 @@ def rewritten(body: JsonObject, rules: RewriteRules) -> JsonObject:
         if _differ(made, tools):
             changed[name] = made
     return {**body, **changed} if changed else body
+
+
+def in_order(request: ChatRequest, rules: RewriteRules) -> ChatRequest:
+    """Give the request with its body rewritten, to be hashed anew; the same one where nothing is to be done."""
+    body = rewritten(request.body, rules)
+    return request if body is request.body else replace(request, body=body, keys={})
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -97,8 +105,10 @@ def _sorted(value: Any, depth: int) -> Any:
 
 def _differ(made: Any, before: Any) -> bool:
     """Tell whether two equal JSON values are written differently."""
+    if made is before:
+        return False
     if isinstance(made, dict) and isinstance(before, dict):
         return list(made) != list(before) or any(_differ(made[name], before[name]) for name in made)
     if isinstance(made, list) and isinstance(before, list):
         return len(made) != len(before) or any(map(_differ, made, before))
-    return bool(made is not before and made != before)
+    return bool(made != before)

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import TenantId
+from semcache.core import ChatRequest, TenantId
+from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.policy.prefix import PrefixRules
-from semcache.policy.rewriting import RewriteRules, rewritten, tool_name
+from semcache.policy.rewriting import RewriteRules, in_order, rewritten, tool_name
+from semcache.proxy.openai_chat import parse_chat
 from tests.policy.samples import MINIMAL, snapshot
 
 BOTH = RewriteRules(sort_tools=True, sort_keys=True)
@@ -128,6 +130,22 @@ def test_functions_are_tools_and_schemas_too_deep_are_left() -> None:
     made = rewritten({"functions": [{"name": "b", "parameters": deep}, {"name": "a"}]}, BOTH)["functions"]
     assert [one["name"] for one in made] == ["a", "b"]
     assert made[1]["parameters"] == deep
+
+
+def test_a_request_is_hashed_anew_only_where_it_changed() -> None:
+    def asked(*names: str) -> ChatRequest:
+        tools = [{"type": "function", "function": {"name": name}} for name in names]
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": tools}
+        return parse_chat(body, "/v1/chat/completions")
+
+    place = Partition(TenantId("acme"), "tenant", "", "", "up")
+    sorted_one, other = asked("a", "b"), asked("b", "a")
+    assert in_order(sorted_one, BOTH) is sorted_one
+    assert in_order(other, RewriteRules()) is other
+    other.keys[place] = (namespace_of(other, place), exact_key(namespace_of(other, place), other))
+    made = in_order(other, ORDER)
+    assert made.keys == {}
+    assert namespace_of(made, place) == namespace_of(sorted_one, place) != namespace_of(other, place)
 
 
 def test_a_policy_turns_it_on() -> None:
