@@ -165,3 +165,11 @@ def test_the_upstream_answers_what_was_asked() -> None:
     document = json.loads(plain.partition(b"\r\n\r\n")[2])
     assert 700 < len(document["choices"][0]["message"]["content"]) < 800
     assert stream.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+
+
+def test_analyze(tmp_path: Path) -> None:
+    found = figures("analyze", tmp_path, "--quick", "--reversed")
+    assert found["rows"] == 1000
+    assert 0 < found["looking_cpu_seconds"] <= found["cpu_seconds"]
+    assert found["overlap"] > 0.5
+    assert found["exact_hits"] > 0
