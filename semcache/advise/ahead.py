@@ -25,7 +25,7 @@ from semcache.ports import Encoder
 
 _DEPTH = 96
 """Rows ahead; the encoder's own queue holds 256."""
-_REMEMBERED = 1_000_000
+_REMEMBERED = 500_000
 _SWITCH = 0.0005
 """Seconds after which a thread that waits for the interpreter gets it; Python's own 5 ms would let the encoder idle."""
 _COLLECT = 50_000, 50, 200
@@ -57,7 +57,7 @@ class Ahead:
     ) -> None:
         self._encoder = encoder
         self._spawn = spawn
-        self._seen: set[tuple[int | None, int]] = set()
+        self._seen: set[int] = set()
         self.made = 0
 
     async def rows(self, coming: Iterator[Coming]) -> AsyncGenerator[Coming]:
@@ -79,7 +79,7 @@ class Ahead:
             return None
         if asked.request.message_count == 1 or asked.request.user_turns == 1:
             # Seen in this place: most likely an exact repeat, which needs none.
-            key = item.place, text_number(prompt)
+            key = item.place ^ text_number(prompt)
             if key in self._seen:
                 return None
             if len(self._seen) < _REMEMBERED:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -83,7 +84,7 @@ class Tally:
     asked_seconds: float = 0.0
     timed: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    scores: list[float] = field(default_factory=list)
+    scores: array[float] = field(default_factory=lambda: array("d"))
     spared_exact: Saved = field(default_factory=Saved)
     spared_meaning: Saved = field(default_factory=Saved)
 

@@ -57,6 +57,8 @@ _DECIDING, _REPEATING = 1.8, 0.3
 cores with other work. A guess that tells how much of a log the time is enough for."""
 _TRIED = 48
 _SECOND = 1.0
+_LOOKING = 0.2
+"""Part of the time for looking at all rows once; what is left then is only counted."""
 _LEAST = 0.002
 """Seconds that a vector takes at least, for that guess."""
 _PATIENCE = 1.25
@@ -150,11 +152,15 @@ def _surveyed(order: ReplayOrder, rows: Rows, told: Watcher) -> tuple[Survey, fl
     """Look at all rows once; gives the survey, and the seconds from the first row to the last."""
     survey = Survey(order.seed)
     first = last = None
+    until = time.monotonic() + _SECOND + order.minutes * 60.0 * _LOOKING
     for number, row in enumerate(rows(), 1):
-        asked = asked_of(row, order.tenant)
-        place = None if asked is None else place_of(asked, order.snapshot)
-        prompt = None if asked is None else asked.request.prompt
-        survey.see(place, text_number(prompt or ""), prompt)
+        if survey.is_partial or (number % _TOLD == 0 and time.monotonic() > until):
+            survey.count()
+        else:
+            asked = asked_of(row, order.tenant)
+            place = None if asked is None else place_of(asked, order.snapshot)
+            prompt = None if asked is None else asked.request.prompt
+            survey.see(place, text_number(prompt or ""), prompt)
         if row.at is not None:
             first = row.at if first is None else min(first, row.at)
             last = row.at if last is None else max(last, row.at)
@@ -219,6 +225,8 @@ class _Run:
         for number, row in enumerate(rows):
             if number % _TOLD == _TOLD - 1:
                 told.advance(_TOLD)
+            if not self.course.sample.may_count(number):
+                continue
             asked = asked_of(row, self._order.tenant)
             place = None if asked is None else place_of(asked, self._order.snapshot)
             part = self.course.sample.part(number, place)

@@ -76,6 +76,7 @@ class Survey:
 
     def __init__(self, seed: int = 0) -> None:
         self.rows = 0
+        self._looked = 0
         self._placed = 0
         self.texts: list[str] = []
         self._turn = random.Random(seed).randrange(_NUMBERS)  # noqa: S311 - an experiment, repeatable by its seed
@@ -89,6 +90,7 @@ class Survey:
     def see(self, place: int | None, text: int, prompt: str | None) -> None:
         """Take note of a row: where it stands, a number for its question, and the question."""
         self.rows += 1
+        self._looked += 1
         if place is None:
             return
         self._placed += 1
@@ -105,6 +107,15 @@ class Survey:
             self._below //= 2
             self._places = {each: kept for each, kept in self._places.items() if self.lot(each) < self._below}
 
+    def count(self) -> None:
+        """Count a row that there is no time to look at: then nothing is known of places."""
+        self.rows += 1
+
+    @property
+    def is_partial(self) -> bool:
+        """True where some rows were only counted."""
+        return self._looked < self.rows
+
     def lot(self, place: int) -> int:
         """Give a place's lot, in [0, 2^60): the same in every run of this seed."""
         return (place ^ self._turn) * 0x9E3779B97F4A7C15 % _NUMBERS
@@ -112,10 +123,14 @@ class Survey:
     @property
     def distinct(self) -> float:
         """About how many questions must be embedded: different ones, each in its place."""
-        return self._new / self._told * self._placed if self._told else 0.0
+        if not self._told:
+            return 0.0
+        return self._new / self._told * self._placed / self._looked * self.rows
 
     def lonely(self) -> frozenset[int]:
         """Give the places that only ever see one question: nothing can be found there by meaning."""
+        if self.is_partial:
+            return frozenset()
         return frozenset(place for place, known in self._places.items() if known.is_lonely)
 
     def places(self) -> list[tuple[int, int]]:
@@ -155,6 +170,10 @@ class Sample:
     places: frozenset[int] = frozenset()
     windows: tuple[tuple[int, int, int], ...] = ()
     lonely: frozenset[int] = frozenset()
+
+    def may_count(self, number: int) -> bool:
+        """Tell whether the row of this number is worth reading: where places decide, each is."""
+        return self.kind in ("all", "places") or self.part(number, None) is not Part.SKIP
 
     def part(self, number: int, place: int | None) -> Part:
         """Say what is done with the row of this number (from 0) and place."""
@@ -203,7 +222,7 @@ def choose(survey: Survey, allowed: int, life: float | None, span: float | None)
     if allowed >= survey.rows:
         return Sample("all", 1.0, lonely=lonely)
     allowed = max(1, allowed)
-    places = survey.places()
+    places = [] if survey.is_partial else survey.places()
     held = sum(rows for _, rows in places)
     # One that holds more than a quarter of what may be asked would decide everything by its lot alone.
     if places and max(rows for _, rows in places) * 4 <= allowed and len(places) >= 30:

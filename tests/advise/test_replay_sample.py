@@ -75,6 +75,23 @@ def test_different_questions_are_counted_each_in_its_place() -> None:
     assert (survey.rows, survey.distinct) == (5, 3)
 
 
+def test_rows_that_there_was_no_time_to_look_at_leave_time_alone_to_choose_by() -> None:
+    survey = surveyed(many())
+    for _ in range(4_000):
+        survey.count()
+    assert survey.is_partial
+    assert survey.rows == 8_000 == survey.distinct
+    assert choose(survey, 1_000, DAY, 100 * DAY).kind == "windows"
+    assert choose(survey, 8_000, DAY, None).lonely == frozenset()
+
+
+def test_rows_outside_of_windows_need_not_be_read() -> None:
+    windows = Sample("windows", 0.1, windows=((10, 15, 20),))
+    assert [windows.may_count(number) for number in (9, 10, 19, 20)] == [False, True, True, False]
+    assert Sample("places", 0.1).may_count(5)
+    assert Sample("all", 1.0).may_count(5)
+
+
 def test_nothing_at_all() -> None:
     survey = Survey()
     assert choose(survey, 0, None, None).kind == "all"
