@@ -27,6 +27,7 @@ _TEXTS = (".txt", ".text", ".md", ".prompts")
 UNKNOWN = "is in no form that is known: JSON lines, a JSON array, CSV with a header, or a .txt with one question a line"
 BINARY = "holds no text"
 EMPTY = "is empty"
+BROKEN = "cannot be read any further: the system reports an error"
 NO_COLUMN = "its header names no column with a request (prompt, question, messages, input ...)"
 
 FORMATS = (*SOURCES, *(form.value for form in Form))
@@ -50,6 +51,13 @@ def shape_of(source: Source, told: str) -> Shape | Skipped:
         source: the file.
         told: one of `FORMATS`, or "" for looking.
     """
+    try:
+        return _looked_at(source, told)
+    except OSError:
+        return Skipped(source.name, 0, BROKEN)
+
+
+def _looked_at(source: Source, told: str) -> Shape | Skipped:
     with source.path.open("rb") as file:
         file.seek(source.start)
         head = file.read(_HEAD)
@@ -128,12 +136,15 @@ def _known(name: str) -> str:
 
 def values(source: Source, shape: Shape) -> Iterator[tuple[Record, Any | Flaw]]:
     """Give all records of a file with their values."""
-    with source.path.open("rb") as file:
-        for number, record in enumerate(records(file, shape.form, source.start)):
-            if record.offset >= source.size:
-                return  # it has grown since it was looked at
-            if number or shape.form is not Form.CSV:
-                yield record, value_of(record, shape)
+    try:
+        with source.path.open("rb") as file:
+            for number, record in enumerate(records(file, shape.form, source.start)):
+                if record.offset >= source.size:
+                    return  # it has grown since it was looked at
+                if number or shape.form is not Form.CSV:
+                    yield record, value_of(record, shape)
+    except OSError:
+        yield Record(source.size, 0, 0, b"", BROKEN), Flaw(BROKEN)
 
 
 def value_of(record: Record, shape: Shape) -> Any | Flaw:

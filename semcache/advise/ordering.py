@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from semcache.errors import SemcacheError
+
 _RUN = 1 << 19
 _READ = 1 << 12
 _PLACE = np.dtype([("time", "<f8"), ("file", "<u4"), ("length", "<u4"), ("offset", "<u8"), ("line", "<u8")])
@@ -38,6 +40,7 @@ class Places:
 
     def __init__(self, folder: Path, run: int = _RUN) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
+        self._folder = folder
         self._run = run
         self._held: list[tuple[float, int, int, int, int]] = []
         self._runs: list[tuple[int, int]] = []
@@ -56,8 +59,14 @@ class Places:
     def _spill(self) -> None:
         rows = np.array(self._held, dtype=_PLACE)
         self._held.clear()
-        at = self._file.seek(0, 2)
-        self._file.write(np.sort(rows, order=("time", "file", "offset"), kind="stable").tobytes())
+        ordered = np.sort(rows, order=("time", "file", "offset"), kind="stable")
+        try:
+            at = self._file.seek(0, 2)
+            self._file.write(ordered.tobytes())
+            self._file.flush()
+        except OSError as error:
+            why = error.strerror or "the system refuses it"
+            raise SemcacheError(f"places of rows cannot be written into {self._folder}: {why}") from None
         self._runs.append((at, len(rows)))
 
     def __iter__(self) -> Iterator[Place]:

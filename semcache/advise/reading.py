@@ -14,7 +14,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -22,11 +22,12 @@ from typing import IO
 from semcache.advise.decoding import Flaw
 from semcache.advise.findings import FileRead, Reading
 from semcache.advise.formats.recognise import rows_of
-from semcache.advise.forms import Shape, shape_of, value_of, values
+from semcache.advise.forms import BROKEN, Shape, shape_of, value_of, values
 from semcache.advise.ordering import Place, Places
 from semcache.advise.rows import LogRow, Skipped, SkippedTally, Watcher
 from semcache.advise.splitting import Record
 from semcache.advise.spool import Source, source_of
+from semcache.errors import SemcacheError
 
 _EVERY = 1 << 20
 """Bytes between two reports of progress."""
@@ -39,6 +40,8 @@ class _File:
     sources: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     skipped: int = 0
+    is_broken: bool = False
+    """The system could not read it to its end."""
 
 
 @dataclass(slots=True)
@@ -62,7 +65,11 @@ class Logs:
         self.reading = reading
 
     def rows(self, told: Watcher) -> Iterator[LogRow]:
-        """Give all rows in time order; those without a time stand where they stood in their file."""
+        """Give all rows in time order; those without a time stand where they stood in their file.
+
+        Raises:
+            SemcacheError: a file is not there any more.
+        """
         rows = self._sorted() if self.reading.sorted else self._straight()
         for number, row in enumerate(rows, 1):
             yield row
@@ -75,20 +82,22 @@ class Logs:
     def _straight(self) -> Iterator[LogRow]:
         for file in self._files:
             for record, value in values(file.source, file.shape):
+                if value == Flaw(BROKEN) and not file.is_broken:
+                    raise SemcacheError(f"{file.source.name}: {BROKEN}")
                 yield from _rows(file, record, value)
 
     def _sorted(self) -> Iterator[LogRow]:
-        opened: dict[int, IO[bytes]] = {}
-        try:
+        with ExitStack() as opened:
+            handles: dict[int, IO[bytes]] = {}
             for place in self._places:
                 file = self._files[place.file]
-                if place.file not in opened:
-                    opened[place.file] = file.source.path.open("rb")
-                record = _read(opened[place.file], place)
+                try:
+                    if place.file not in handles:
+                        handles[place.file] = opened.enter_context(file.source.path.open("rb"))
+                    record = _read(handles[place.file], place)
+                except OSError:
+                    raise SemcacheError(f"{file.source.name}: {BROKEN}") from None
                 yield from _rows(file, record, value_of(record, file.shape))
-        finally:
-            for handle in opened.values():
-                handle.close()
 
 
 @contextmanager
@@ -148,6 +157,7 @@ def _look(number: int, file: _File, places: Places, looked: _Looked, told: Watch
     for record, value in values(file.source, file.shape):
         if limit and looked.rows >= limit:
             break
+        file.is_broken = value == Flaw(BROKEN)
         rows = list(_made(file, record, value))
         for whose, row in rows:
             _count(file, looked, whose, row)

@@ -12,14 +12,17 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from semcache.advise import forms, reading
+from semcache.advise import forms, reading, splitting
 from semcache.advise.ordering import Place, Places
 from semcache.advise.reading import read_logs
 from semcache.advise.rows import LogRow, Skipped, Watcher
+from semcache.errors import SemcacheError
 from tests.advise.reading_parts import read, row_line, text_of, written
 
 NOON = 1767355200
@@ -293,6 +296,45 @@ def test_a_log_may_grow_while_it_is_read(tmp_path: Path) -> None:
         with path.open("a") as file:
             file.write(GOOD)
         assert len(list(logs.rows(Watcher()))) == 1
+
+
+@pytest.mark.parametrize("straight", [True, False])
+def test_a_file_that_vanishes_between_two_readings_ends_in_a_clear_error(
+    straight: bool, tmp_path: Path
+) -> None:
+    text = GOOD + row_line(NOON + 1, "b") if straight else row_line(NOON + 1, "b") + GOOD
+    path = written(tmp_path, "log.jsonl", text)
+    with reading.opened_logs([path], Watcher()) as logs:
+        path.unlink()
+        with pytest.raises(SemcacheError, match="cannot be read any further"):
+            list(logs.rows(Watcher()))
+
+
+def test_a_disk_that_breaks_on_the_way_costs_what_lies_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(file: io.BufferedReader, form: object, start: int) -> Iterator[object]:
+        yield from islice(splitting.records(file, form, start), 2)  # type: ignore[arg-type]  # a form
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(forms, "records", breaking)
+    rows, report = read(written(tmp_path, "log.jsonl", GOOD * 5))
+    assert len(rows) == 2
+    assert report.examples == (f"{tmp_path}/log.jsonl: {forms.BROKEN}",)
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places(tmp_path, run=2)
+    places.close()
+    monkeypatch.setattr(places, "_file", Full())
+    places.add(1.0, Place(0, 0, 1, 1))
+    with pytest.raises(SemcacheError, match="No space left"):
+        places.add(2.0, Place(0, 1, 1, 2))
+
+
+class Full(io.BytesIO):
+    def write(self, data: object) -> int:
+        raise OSError(28, "No space left on device")
 
 
 def test_rows_and_flaws_come_as_they_lie(tmp_path: Path) -> None:
