@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from semcache.core import Labels
@@ -21,6 +21,7 @@ from semcache.linting.tally import Tally
 from semcache.tokens import tokens_of
 
 _ALIKE = 0.5
+_NEARLY_ALL = 0.8
 _TEMPLATE = 0.1
 _CHANGED_TOOLS = 0.3
 _TRIED = 2
@@ -58,11 +59,7 @@ class Family:
         """Name what its texts share: 12 hex digits, the same in every process that sees the same prompts."""
         common = frozenset[str].intersection(*(stable_pieces(head.text) for head in self.samples))
         names = sorted({tool.name for tool in self.samples[-1].tools})
-        parts = (self.model, str(self.question), *names, *sorted(common))
-        whole = hashlib.blake2b(digest_size=6)
-        for one in parts:
-            whole.update(one.encode("utf-8", "surrogatepass") + b"\x00")
-        return whole.hexdigest()
+        return digest_of((self.model, str(self.question), *names, *sorted(common)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +179,14 @@ class Families:
                 self._index.update(dict.fromkeys(self._keys(family.scope, family.samples[-1]), family))
 
 
+def digest_of(parts: Iterable[str]) -> str:
+    """Name a group by what it shares: 12 hex digits."""
+    whole = hashlib.blake2b(digest_size=6)
+    for one in parts:
+        whole.update(one.encode("utf-8", "surrogatepass") + b"\x00")
+    return whole.hexdigest()
+
+
 def _placed(family: Family, head: Head) -> Placed | None:
     """Place a text in a family, if it belongs there, as the nearest of its samples says."""
     nearest = max(family.samples, key=lambda sample: common_head(sample.text, head.text))
@@ -193,7 +198,7 @@ def _placed(family: Family, head: Head) -> Placed | None:
     least = _CHANGED_TOOLS if tools else _TEMPLATE if parting.template else _ALIKE
     if parting.overlap < least:
         return None
-    if parting.cause is Cause.USER_TEXT:
+    if parting.cause is Cause.USER_TEXT and not (family.question and parting.overlap >= _NEARLY_ALL):
         parting = replace(parting, shared=_shared_by_all(family, nearest, head, parting.at))
     return Placed(family, known=False, parting=parting)
 

@@ -7,18 +7,19 @@ no clock and no prices but those handed in.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from semcache.core import Labels
 from semcache.cost_port import DAY, Cause, LintFinding
-from semcache.linting.compare import bytes_of, without_blanks
-from semcache.linting.families import Families, Family, Placed
+from semcache.linting.compare import bytes_of, without_blanks, without_digits
+from semcache.linting.families import Families, Family, Placed, digest_of
 from semcache.linting.heads import Head, head_of, part_heads, where_of
 from semcache.linting.parting import Parting, made
 from semcache.linting.prompt import Prompt, Turn
 from semcache.linting.rules import LintRules
 from semcache.linting.talks import Found, Talks, marks_of, rewrite_of
-from semcache.linting.tally import Lost, Price, finding_of
+from semcache.linting.tally import Lost, Price, finding_of, pooled
 from semcache.tokens import tokens_of
 
 __all__ = ["Linter", "Price"]
@@ -75,8 +76,9 @@ class Linter:
 
     def findings(self) -> tuple[LintFinding, ...]:
         """Give what was found so far, most tokens lost first."""
-        found = [one for family in self._families.all for one in _findings(family, self._rules)]
-        return tuple(sorted((*self._archived, *found), key=_lost_most))
+        families = self._families.all
+        found = [one for family in families for one in _findings(family, self._rules)]
+        return tuple(sorted((*self._archived, *found, *_pooled(families, self._rules)), key=_lost_most))
 
     def forget(self, before: int) -> None:
         """Forget what was counted on days before this one; prompts are still known again."""
@@ -213,6 +215,35 @@ def _findings(family: Family, rules: LintRules) -> list[LintFinding]:
                 )
             )
     return found
+
+
+def _pooled(families: tuple[Family, ...], rules: LintRules) -> Iterator[LintFinding]:
+    """Give what shows only for many small families together, such as those of many documents."""
+    scopes: dict[tuple[Hashable, int], list[Family]] = {}
+    for family in families:
+        for day, tally in family.days.items():
+            if tally.breaks:
+                scopes.setdefault((family.scope, day), []).append(family)
+    for (_, day), some in scopes.items():
+        one = some[0]
+        for cause, what, prompts in pooled([family.days[day] for family in some], rules):
+            # What they share is no text; the same place in the same kind of prompts is the same group in every process.
+            group = digest_of(("pooled", one.model, cause, str(one.question), without_digits(what.label)))
+            yield finding_of(
+                cause,
+                what,
+                prompts,
+                tenant=one.tenant,
+                day=day,
+                group=group,
+                model=one.model,
+                labels=_shared_labels(some),
+            )
+
+
+def _shared_labels(families: list[Family]) -> Labels:
+    first = families[0].labels
+    return tuple(pair for pair in first if all(pair in family.labels for family in families))
 
 
 def _lost_most(finding: LintFinding) -> tuple[int, int, str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from semcache.cost_port import Cause, LintFinding
@@ -30,6 +30,7 @@ _ANYWHERE = _OF_TALKS | {
 }
 """Causes that show at another place each time."""
 _LEAST_WORDS = 5
+_LEAST_POOLED = 3
 _SAME_PLACE = 0.6
 _SAME_PLACE_QUESTION = 0.8
 _HALF = 0.5
@@ -105,6 +106,22 @@ class Break:
             self.ups += now > before
             self.downs += now < before
 
+    def join(self, other: Break) -> None:
+        """Add those of another family at the same place."""
+        self.seen += other.seen
+        self.tokens += other.tokens
+        self.money += other.money
+        self.unpriced += other.unpriced
+        self.within += other.within
+        self.ups += other.ups
+        self.downs += other.downs
+        self.offsets.update(other.offsets)
+        self.places.update(other.places)
+
+
+Sure = tuple[Cause, Break, int]
+"""A break worth a word: its cause, and of how many prompts it is a part."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -135,8 +152,8 @@ class Tally:
             found = self.breaks[key] = Break(parting.cause, parting.sample, parting.label)
         found.add(lost, price)
 
-    def sure(self, rules: LintRules) -> Iterator[tuple[Cause, Break, int]]:
-        """Give the breaks that are worth a word, with their cause, and of how many prompts they are a part."""
+    def sure(self, rules: LintRules) -> Iterator[Sure]:
+        """Give the breaks that are worth a word."""
         for (_, part, _), found in self.breaks.items():
             of_talks = found.cause in _OF_TALKS and not self.question
             base = self.continuing if of_talks else self.prompts
@@ -170,6 +187,32 @@ class Tally:
             return Cause.SYSTEM_CHANGED
         steady = self.continuing >= found.seen
         return Cause.USER_TEXT if steady or _PERSON.search(found.label) else Cause.SYSTEM_CHANGED
+
+
+def pooled(tallies: Sequence[Tally], rules: LintRules) -> Iterator[Sure]:
+    """Give the breaks that are worth a word only for all families of one scope and day together.
+
+    Such as a question before each of many documents, of which none is asked about often. Words in heads are left
+    out: several applications have nothing in common but that they begin somehow.
+    """
+    places: dict[tuple[str, str, str], list[Tally]] = {}
+    for tally in tallies:
+        known = {id(found) for _, found, _ in tally.sure(rules)}
+        for key, found in tally.breaks.items():
+            if id(found) not in known and (tally.question or found.cause not in WORDS):
+                places.setdefault(key, []).append(tally)
+    for key, some in places.items():
+        if len(some) < _LEAST_POOLED:
+            continue
+        pool = Tally(some[0].question)
+        first = some[0].breaks[key]
+        joined = pool.breaks[key] = Break(first.cause, first.sample, first.label)
+        for tally in some:
+            joined.join(tally.breaks[key])
+            pool.prompts += tally.prompts
+            pool.continuing += tally.continuing
+            pool.totals[key[:2]] += tally.totals[key[:2]]
+        yield from (one for one in pool.sure(rules) if tallies[0].question or one[0] not in WORDS)
 
 
 def _number(found: Break) -> Cause:

@@ -200,6 +200,14 @@ def examples_in_any_order(rng: random.Random, dialect: str) -> Iterator[Sent]:
     yield from single(rng, dialect, system)
 
 
+def questions_before_many_documents(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    texts = [document(rng, 50) for _ in range(20)] * 3
+    rng.shuffle(texts)
+    for at, text in zip(times(rng, len(texts)), texts, strict=True):
+        asked = f"Question: {question(rng)}\n\nDocument:\n{text}"
+        yield Sent(in_dialect(dialect, "Answer from the document.", [said("user", asked)]), at)
+
+
 MORE_BROKEN: dict[str, tuple[Make, Cause]] = {
     "clock in a tool": (clock_in_a_tool, Cause.TIME),
     "clock at the end of system": (clock_at_the_end_of_system, Cause.TIME),
@@ -218,5 +226,6 @@ MORE_BROKEN: dict[str, tuple[Make, Cause]] = {
     "profiles before rules": (profiles_before_rules, Cause.USER_TEXT),
     "a saying first": (a_saying_first, Cause.SYSTEM_CHANGED),
     "examples in any order": (examples_in_any_order, Cause.REORDERED),
+    "questions before many documents": (questions_before_many_documents, Cause.USER_TEXT),
     "session in every turn": (session_in_every_turn, Cause.IDENTIFIER),
 }

@@ -209,6 +209,15 @@ def last_message_reworded(rng: random.Random, dialect: str) -> Iterator[Sent]:
         history += [said("user", prose(rng, 3)), said("assistant", prose(rng, 4))]
 
 
+def many_texts_being_edited(rng: random.Random, dialect: str) -> Iterator[Sent]:
+    texts = [[prose(rng, 2) for _ in range(30)] for _ in range(15)]
+    for at in times(rng, 90):
+        lines = rng.choice(texts)
+        lines[rng.randrange(len(lines))] = prose(rng, 2)
+        asked = "Correct this text:\n" + "\n".join(lines)
+        yield Sent(in_dialect(dialect, "You correct texts.", [said("user", asked)]), at)
+
+
 MORE_SOUND: dict[str, Make] = {
     "tables of numbers": tables_of_numbers,
     "orders as json": orders_as_json,
@@ -227,5 +236,6 @@ MORE_SOUND: dict[str, Make] = {
     "many versions": many_versions,
     "rounded to the hour": rounded_to_the_hour,
     "last message reworded": last_message_reworded,
+    "many texts being edited": many_texts_being_edited,
     "tools of two parts": tools_of_two_parts,
 }
