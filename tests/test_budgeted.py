@@ -629,3 +629,21 @@ async def test_a_client_that_leaves_while_it_is_set_aside_leaves_nothing_behind(
     await asyncio.gather(asking, return_exceptions=True)
     await asyncio.gather(*house.scene.tasks)
     assert await house.spent() == (0, 0, 0)
+
+
+@costs("name: team, window: hour, hard_usd: 1")
+async def test_who_asks_twice_and_hangs_up_once_pays_all_the_same(house: House) -> None:
+    events = [sse_bytes([chunk], done=False) for chunk in chat_chunks(["word "] * 40)] + [b"data: [DONE]\n\n"]
+    house.scene.upstream.script = lambda call: FakeReply(
+        headers=((b"content-type", b"text/event-stream"),),
+        parts=[0.1, *(part for event in events for part in (event, 0.005))],
+    )
+    leaving = asyncio.create_task(house.ask(ONE, cut=3, stream=True, max_tokens=40))
+    await asyncio.sleep(0.02)
+    staying = [asyncio.create_task(house.ask(ONE, stream=True, max_tokens=40)) for _ in range(2)]
+    await asyncio.gather(leaving, *staying)
+    used = Counter((record.collapsed, record.usage) for record in house.heard.records)
+    whole = next(usage for _, usage in used if usage is not None and usage.prompt_tokens)
+    assert used == {(False, Usage(0, 0)): 1, (False, whole): 1, (True, None): 1}
+    assert house.scene.calls == 1
+    assert (await house.spent())[0] == CALL

@@ -118,6 +118,7 @@ class Ticket:
         self._attempts = 0
         self._settled = False
         self._left = False
+        self._paid = False
         self._evicted = False
         self.place: int | None = 0
         self.leader = False
@@ -188,6 +189,20 @@ class Ticket:
         return flight.outcome or Incomplete("cut")
 
     @property
+    def pays(self) -> bool:
+        """Whether the call is this request's to pay for: it made it, or whoever did left it to this one before its end.
+
+        So nobody gets an answer for nothing by asking twice and hanging up once.
+        """
+        return self._paid if self._left else self._flight.payer is self
+
+    @property
+    def used(self) -> Usage | None:
+        """What the call used, once that is known."""
+        outcome = self._flight.outcome
+        return None if outcome is None else outcome.usage
+
+    @property
     def spent(self) -> Usage | None:
         """What was billed for an answer that is not to be remembered, once that is known."""
         outcome = self._flight.outcome
@@ -196,6 +211,7 @@ class Ticket:
     def leave(self) -> None:
         """Give the place up. Idempotent; after it nothing more is read."""
         if not self._left:
+            self._paid = self.pays and (self._flight.ended or len(self._flight.readers) == 1)
             self._left = True
             self.place = None
             self._flight.remove(self)

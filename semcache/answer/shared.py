@@ -103,6 +103,8 @@ class SharedReply:
         self.outcome: Completion | Incomplete | None = None
         self.backlog = Backlog()
         self.readers: set[Reader] = set()
+        self.payer: Reader | None = None
+        """Whose the call is to pay for: who made it, and when that one leaves before its end, one of the others."""
         self.task: asyncio.Task[None] | None = None
         self._order = order
         self._limits = limits
@@ -130,11 +132,14 @@ class SharedReply:
     def add(self, reader: Reader) -> None:
         """Let a reader on; it may read from the body's beginning."""
         self.readers.add(reader)
+        self.payer = self.payer or reader
         self._stop_timer()
 
     def remove(self, reader: Reader) -> None:
         """Let a reader off; without readers the call is given up, unless its answer is wanted anyway."""
         self.readers.discard(reader)
+        if self.payer is reader and not self.ended:
+            self.payer = next(iter(self.readers), None)
         self._wake()
         if self.readers or self.ended or self.task is None or self.task.done():
             self._freed()

@@ -88,6 +88,14 @@ class Exchange:
         finally:
             answer.trace.spent = answer.ticket.spent
             await answer.ticket.aclose()
+            self._handed_over(answer)
+
+    def _handed_over(self, answer: Forwarded) -> None:
+        """Whoever made a shared call and left before its end leaves the bill to one who stays."""
+        trace, ticket = answer.trace, answer.ticket
+        if ticket.pays == trace.collapsed:
+            trace.spent = ticket.used if trace.collapsed else Usage(0, 0)
+            trace.collapsed = False
 
     async def _read(self) -> Asked:
         headers = read_request_headers(self._scope["headers"])
