@@ -203,7 +203,7 @@ def _provider_level(found: Findings) -> tuple[str, tuple[str, ...]]:
 def _reasons(found: Findings, answers: Sequence[LevelAdvice]) -> Iterator[str]:
     rows = found.reading.rows
     if rows < ENOUGH:
-        yield f"The log holds {count(rows)} requests: too few to advise on (at least {ENOUGH})."
+        yield f"The log holds too few requests to advise on ({count(rows)}, at least {ENOUGH} are needed)."
     semantic, worth = found.semantic, found.worth
     if semantic is not None and semantic.requests:
         yield (
@@ -212,7 +212,7 @@ def _reasons(found: Findings, answers: Sequence[LevelAdvice]) -> Iterator[str]:
         )
     elif found.exact.requests:
         yield f"{share(found.exact.hits / found.exact.requests)} of the requests are exact repeats; meaning was not replayed."
-    if worth is not None:
+    if worth is not None and rows >= ENOUGH:
         yield from _worth_words(found)
     wait = found.spending.seconds_p50
     if wait is not None:
@@ -272,7 +272,7 @@ def _steps(found: Findings, levels: Sequence[LevelAdvice]) -> Iterator[str]:
 
 
 def _too_few(requests: int) -> str:
-    return f"{count(requests)} requests are too few to tell (at least {ENOUGH})"
+    return f"too few requests to tell ({count(requests)}, at least {ENOUGH} are needed)"
 
 
 def _share(part: float, whole: float) -> float:

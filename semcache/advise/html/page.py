@@ -134,7 +134,8 @@ def _tiles(found: Findings) -> list[Tile]:
         else:
             note = f"{telling.share(worth.unpriced)} of the hits have no price" if worth.unpriced else ""
             tiles.append(Tile(telling.money(net), f"saved {per}, audits and vectors paid", note))
-        tiles.append(Tile(telling.seconds(worth.total.seconds), f"of waiting spared {per}", _wait(found)))
+        if found.spending.timed:
+            tiles.append(Tile(telling.seconds(worth.total.seconds), f"of waiting spared {per}", _wait(found)))
     if semantic is not None and semantic.semantic and semantic.wrong_interval is not None:
         low, high = (end / semantic.semantic for end in semantic.wrong_interval)
         note = f"of {telling.count(semantic.semantic)} hits by meaning, 95 % interval"
@@ -161,9 +162,8 @@ def _hit_tile(found: Findings) -> Tile:
 
 
 def _wait(found: Findings) -> str:
-    if found.spending.seconds_p50 is None:
-        return "the log has no durations" if not found.spending.timed else ""
-    return f"an answer took {telling.seconds(found.spending.seconds_p50)} in the median"
+    median = found.spending.seconds_p50
+    return "" if median is None else f"an answer took {telling.seconds(median)} in the median"
 
 
 def _replayed(found: Findings) -> list[DomainReplay]:
