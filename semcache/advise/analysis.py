@@ -14,7 +14,7 @@ from pathlib import Path
 from semcache.advise.advice import advice_of
 from semcache.advise.chains import chain_of
 from semcache.advise.exact import ExactRepeats
-from semcache.advise.findings import Findings
+from semcache.advise.findings import Findings, Reading
 from semcache.advise.overlap import PrefixOverlap
 from semcache.advise.pricing import Pricing
 from semcache.advise.proposal import policy_text
@@ -35,6 +35,7 @@ from semcache.store.lint_shelf import added_up
 
 NOTHING_READ = "nothing could be read"
 _FINDINGS = 50
+_PLACES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def analysed(
     """
     with opened_logs(order.files, told, form=order.form, limit=order.limit) as logs:
         if not logs.reading.rows:
-            raise SemcacheError("\n  ".join((NOTHING_READ, *logs.reading.examples)))
+            raise SemcacheError(_nothing(logs.reading))
         found = counted(logs, order, pricing, told)
         if order.semantic:
             replaying = ReplayOrder(order.snapshot, order.tenant, order.minutes, order.seed)
@@ -96,6 +97,15 @@ def advised(found: Findings, order: AnalysisOrder, pricing: Pricing) -> Findings
     return replace(
         found, advice=replace(found.advice, policy=policy_text(found, order.snapshot, order.tenant))
     )
+
+
+def _nothing(reading: Reading) -> str:
+    """Say why there is no row: every file where there are few, else reasons and the first places."""
+    lines = list(reading.examples)
+    if reading.skipped > len(lines):
+        counts = [f"{number} times: {reason}" for reason, number in reading.reasons]
+        lines = [*counts, "first of all:", *lines[:_PLACES]]
+    return "\n  ".join((NOTHING_READ, *lines))
 
 
 def counted(logs: Logs, order: AnalysisOrder, pricing: Pricing, told: Watcher) -> Findings:

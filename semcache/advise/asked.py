@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from semcache.advise.chains import tokens_in
 from semcache.advise.rows import LogRow
 from semcache.core import CachePolicy, Caller, Directives, Mode, Namespace, Scope, TenantId, Usage
 from semcache.embed.fingerprint import Partition
@@ -22,7 +23,6 @@ from semcache.evaluate.asking import UPSTREAM
 from semcache.journey import Asked
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import UpstreamCall
-from semcache.proxy.guess import input_tokens
 from semcache.proxy.openai_chat import parse_chat
 from semcache.tokens import tokens_of
 
@@ -98,7 +98,7 @@ def usage_of(row: LogRow) -> Usage:
     """Give what a request used: as the log says, else guessed from its text and the answer's."""
     if row.usage is not None:
         return row.usage
-    return Usage(input_tokens(row.body), tokens_of(row.response) if row.response else 0)
+    return Usage(tokens_in(row.body), tokens_of(row.response) if row.response else 0)
 
 
 class LoggedGenerator:

@@ -22,6 +22,9 @@ BLOCK_TOKENS = BLOCK // 4
 DOCUMENT = 1024
 """Tokens from which a part of a user's message counts as a document."""
 
+_TEMPLATE = 4
+"""Tokens around a message: its role, its beginning, its end."""
+
 PARTS = ("tools", "system", "history", "documents", "question")
 TOOLS, SYSTEM, HISTORY, DOCUMENTS, QUESTION = range(len(PARTS))
 _SYSTEM = ("system", "developer")
@@ -49,6 +52,11 @@ def chain_of(row: LogRow) -> Chain:
     for mark, part, text in _stretches(row.body):
         _extend(chain, state, mark, part, text)
     return chain
+
+
+def tokens_in(body: Mapping[str, Any]) -> int:
+    """Guess the input tokens of a request: its texts, and what a template writes around each message."""
+    return sum(tokens_of(text) for _, _, text in _stretches(body) if text) + _TEMPLATE * len(body["messages"])
 
 
 def _extend(chain: Chain, state: hashlib.blake2b, mark: bytes, part: int, text: str) -> None:

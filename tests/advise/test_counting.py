@@ -97,7 +97,7 @@ def test_what_a_row_costs() -> None:
 def test_tokens_are_guessed_where_the_log_is_silent() -> None:
     assert PRICING.usage(row(usage=Usage(7, 1))) == Usage(7, 1)
     guessed = PRICING.usage(row("word " * 100, response="word " * 40))
-    assert guessed.prompt_tokens == pytest.approx(125, rel=0.2)
+    assert guessed.prompt_tokens == 125 + 4
     assert guessed.completion_tokens == pytest.approx(50, rel=0.2)
 
 
@@ -207,7 +207,10 @@ def test_what_breaks_beginnings_is_added_up_over_the_days(tmp_path: Path) -> Non
             "ts": NOON + number * 3000,
             "model": "gpt-4o",
             "messages": [
-                {"role": "system", "content": f"It is {12 + number // 60}:{number % 60:02d}:07. " + "Be kind. " * 400},
+                {
+                    "role": "system",
+                    "content": f"It is {12 + number // 60}:{number % 60:02d}:07. " + "Be kind. " * 400,
+                },
                 {"role": "user", "content": f"question {number}"},
             ],
         }
@@ -227,6 +230,14 @@ def test_nothing_to_read_is_told_of_every_file(tmp_path: Path) -> None:
         analysed(never, order(tmp_path / "none", tmp_path), PRICING, Watcher())
     assert "there is no such file" in str(told.value)
     assert "is a directory" in str(told.value)
+
+
+def test_nothing_to_read_in_many_rows_is_told_by_reason(tmp_path: Path) -> None:
+    path = written(tmp_path, "pairs.jsonl", '{"a": "x", "b": "y"}\n' * 500)
+    with pytest.raises(SemcacheError) as told:
+        analysed(never, order(path), PRICING, Watcher())
+    assert "500 times: has no field" in str(told.value)
+    assert str(told.value).count("\n") == 7
 
 
 def test_no_text_of_the_log_is_in_the_findings(tmp_path: Path) -> None:
