@@ -122,7 +122,7 @@ class Claim:
 class BudgetState:
     """One budget's present window: `begins` and `ends` in Unix seconds, money in micro-USD.
 
-    `spent` is settled, `held` set aside for calls under way. `refused` counts requests that its money refused, where that is counted.
+    `spent` is settled, `held` set aside for calls under way. `refused` counts requests that its hard limit refused.
     """
 
     rule: BudgetRule

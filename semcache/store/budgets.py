@@ -145,13 +145,13 @@ def _states(rules: Sequence[BudgetRule], reply: Any) -> tuple[BudgetState, ...]:
 
 
 def _state(rule: BudgetRule, reply: Any) -> BudgetState:
-    began, *numbers = a_list(reply, 4, 4)
+    began, *numbers = a_list(reply, 5, 5)
     begins, ends = window_at(rule.window, a_number(some_bytes(began)))
     # What is set aside falls back at most once, and a count below nothing would be a defect that nobody sees.
-    spent, held, requests = (
+    spent, held, requests, refused = (
         max(0, number) if isinstance(number, int) else a_number(number) for number in numbers
     )
-    return BudgetState(rule, begins, ends, spent, held, requests)
+    return BudgetState(rule, begins, ends, spent, held, requests, refused)
 
 
 def _odd() -> StoreError:

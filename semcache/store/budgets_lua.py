@@ -70,7 +70,7 @@ end
 
 local function state(id, begins)
   local key = base..'bw:'..id
-  return {begins, count(key, 'spent'), count(key, 'held'), count(key, 'requests')}
+  return {begins, count(key, 'spent'), count(key, 'held'), count(key, 'requests'), count(key, 'refused')}
 end
 """
 
@@ -91,6 +91,9 @@ for i = 7, #ARGV, 6 do
   if not hold then
     local money, requests = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
     if ARGV[i + 4] ~= '' and count(key, 'spent') + count(key, 'held') + money > tonumber(ARGV[i + 4]) then
+      opened(ARGV[i], begins, life)
+      add(key, 'refused', 1)
+      redis.call('PEXPIRE', key, life)
       return {'over', (i - 7) / 6, 'money', state(id, begins)}
     end
     if ARGV[i + 5] ~= '' and count(key, 'requests') + requests > tonumber(ARGV[i + 5]) then

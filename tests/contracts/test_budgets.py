@@ -91,6 +91,16 @@ async def test_two_of_four_parallel_calls_fit_under_the_limit(budgets: Budgets) 
     assert await state(budgets, FIVE) == (4_929_500, 0, 0)
 
 
+async def test_what_the_hard_limit_refused_is_counted_in_its_window(budgets: Budgets) -> None:
+    for n in range(3):
+        found = await budgets.reserve(ACME, f"h{n}", cents(FIVE, 5_000_001), NOW, LIFE)
+        assert isinstance(found, Refused)
+        assert found.state.refused == n + 1
+    (now,) = await budgets.states(ACME, [FIVE], NOW)
+    (later,) = await budgets.states(ACME, [FIVE], NOW + HOUR)
+    assert (now.refused, now.spent, now.held, later.refused) == (3, 0, 0, 0)
+
+
 async def test_a_window_does_not_begin_anew_with_each_request(budgets: Budgets) -> None:
     rule = BudgetRule("ten", "hour", hard=100_000)
     left, passed = [], 0

@@ -20,6 +20,7 @@ class Window:
     spent: int = 0
     held: int = 0
     requests: int = 0
+    refused: int = 0
 
 
 @dataclass
@@ -70,7 +71,7 @@ class FakeBudgets:
     def _state(self, place: Place, rule: BudgetRule) -> BudgetState:
         window = self.windows.get(place, Window())
         begins, ends = window_at(rule.window, place[3])
-        return BudgetState(rule, begins, ends, window.spent, window.held, window.requests)
+        return BudgetState(rule, begins, ends, window.spent, window.held, window.requests, window.refused)
 
     def _places_of(
         self, tenant: TenantId, hold: Hold | None, claims: Sequence[Claim], now: float
@@ -92,6 +93,7 @@ class FakeBudgets:
                 window = self.windows.get(place, Window())
                 hard, most = claim.rule.hard, claim.rule.requests
                 if hard is not None and window.spent + window.held + claim.money > hard:
+                    self._opened(place, now).refused += 1
                     return Refused(self._state(place, claim.rule), "money")
                 if most is not None and window.requests + claim.requests > most:
                     return Refused(self._state(place, claim.rule), "requests")
