@@ -50,6 +50,7 @@ class AnalysisOrder:
         semantic: also ask the log again of the real pipeline, for about so many `minutes`.
         lint: also look for what keeps beginnings from being reused.
         seed: of the sample that is asked again.
+        examples: hits by meaning of each domain whose questions may be told.
     """
 
     files: Sequence[Path]
@@ -61,6 +62,7 @@ class AnalysisOrder:
     minutes: float = 5.0
     lint: bool = True
     seed: int = 0
+    examples: int = 0
 
 
 def analysed(
@@ -82,7 +84,7 @@ def analysed(
             raise SemcacheError(_nothing(logs.reading))
         found = counted(logs, order, pricing, told)
         if order.semantic:
-            replaying = ReplayOrder(order.snapshot, order.tenant, order.minutes, order.seed)
+            replaying = ReplayOrder(order.snapshot, order.tenant, order.minutes, order.seed, order.examples)
             work = replay_log(settings(), replaying, partial(logs.rows, Watcher()), pricing.cost, told)
             found = replace(found, semantic=asyncio.run(work))
     return advised(found, order, pricing)

@@ -84,6 +84,7 @@ async def concluded(course: Course, took: Took, similar: Similar | None, prior: 
         embed_seconds=took.per_text,
         decide_seconds=course.decide_seconds / course.asked if course.asked else 0.0,
         wrong_method=method,
+        examples=tuple(text for tally in course.tallies.domains.values() for text in tally.examples),
     )
 
 

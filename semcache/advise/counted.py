@@ -83,6 +83,7 @@ class Tally:
     looked: int = 0
     asked_seconds: float = 0.0
     timed: int = 0
+    examples: list[str] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
     scores: array[float] = field(default_factory=lambda: array("d"))
     spared_exact: Saved = field(default_factory=Saved)

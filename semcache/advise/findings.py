@@ -1,7 +1,8 @@
 """What an analysis found: one frozen object, which the screen, JSON and the page print.
 
 Shares are in [0, 1], money is micro-USD, times are Unix seconds, durations seconds. Tokens are guessed from texts (`tokens`)
-unless a field says otherwise. A part that was not asked for, or could not be made, is None. Holds no text of a log.
+unless a field says otherwise. A part that was not asked for, or could not be made, is None. Holds no text of a log but in
+`Semantic.examples`, for which somebody must ask.
 """
 
 from __future__ import annotations
@@ -242,7 +243,8 @@ class Semantic:
     """What the real pipeline would have served, request after request in time order.
 
     `requests` were counted, of `of` in the log. `sampled`: not all of them; `sample` says which, `hit_interval` is the 95 %
-    interval of the share of hits in the whole log then. `answers` of them came with the model's answer. `embedded` texts took
+    interval of the share of hits in the whole log then. `examples` are questions of hits by meaning with those whose answer
+    they would get, if they were asked for. `answers` of them came with the model's answer. `embedded` texts took
     `embed_seconds` of processor time each, a decision `decide_seconds` of wall time in the mean.
     """
 
@@ -268,6 +270,7 @@ class Semantic:
     decide_seconds: float = 0.0
     seconds: float = 0.0
     wrong_method: str = "unknown"
+    examples: tuple[str, ...] = ()
 
     @property
     def hits(self) -> int:

@@ -68,6 +68,8 @@ _FAULTS = 25
 _TOLD = 64
 _LOOKED_AT = 3
 """Of so many requests one is looked at for what is personal or passes with time: it costs more than it tells."""
+_TEXT = 140
+"""Characters of a question in an example."""
 _NO_PACE = 1e9
 
 
@@ -79,6 +81,8 @@ class ReplayOrder:
     tenant: TenantId
     minutes: float = 5.0
     seed: int = 0
+    examples: int = 0
+    """Hits by meaning of each domain whose questions are told; 0: no text leaves the replay."""
 
 
 class LogClock:
@@ -291,6 +295,9 @@ class _Run:
             tally.semantic += 1
             if hit.score is not None:
                 tally.scores.append(hit.score)
+            if len(tally.examples) < self._order.examples and item.asked is not None:
+                asked = item.asked.request.prompt or ""
+                tally.examples.append(f"{asked[:_TEXT]} <- {hit.entry.prompt[:_TEXT]}")
         self._spare(tally.spared_exact if hit.exact else tally.spared_meaning, row, seconds)
         stored = text_of(hit.entry.completion)
         if row.response and not row.from_cache and stored and stored != NO_ANSWER:

@@ -52,6 +52,14 @@ Prices = Annotated[
 ]
 Format = Annotated[str, typer.Option("--format", help=f"Do not look, it is: {', '.join(FORMATS)}.")]
 Seed = Annotated[int, typer.Option(help="Of the sample.")]
+ShowExamples = Annotated[
+    bool,
+    typer.Option(
+        "--show-examples",
+        help="Also tell questions of the log, in the page and in JSON: some hits by meaning.",
+    ),
+]
+_EXAMPLES = 5
 
 
 def analyze(
@@ -69,6 +77,7 @@ def analyze(
     prices: Prices = None,
     format: Format = "",
     seed: Seed = 0,
+    show_examples: ShowExamples = False,
     data: Data = None,
     config: Config = None,
 ) -> None:
@@ -90,6 +99,7 @@ def analyze(
         minutes=minutes,
         lint=not no_lint,
         seed=seed,
+        examples=_EXAMPLES if show_examples else 0,
     )
     settings = settings_from(config, data=data)
     pricing = Pricing(PriceBook(prices or settings.prices))
@@ -100,7 +110,7 @@ def analyze(
     finally:
         signal.signal(signal.SIGTERM, previous)
     if html is not None:
-        _written(html, page_of(found))
+        _written(html, page_of(found, found.semantic.examples if found.semantic else ()))
     if policy_out is not None:
         _written(policy_out, found.advice.policy if found.advice else "")
     _show(found, json=json)

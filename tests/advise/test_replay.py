@@ -64,8 +64,9 @@ async def replayed(folder: Path, rows: Sequence[LogRow], **options: Any) -> Sema
     minutes = options.pop("minutes", 5.0)
     priced = options.pop("price", price)
     told = options.pop("told", Watcher())
+    examples = options.pop("examples", 0)
     async with rigged(folder, **options) as (rig, clock):
-        order = ReplayOrder(rig.parts.snapshot, ACME, minutes)
+        order = ReplayOrder(rig.parts.snapshot, ACME, minutes, examples=examples)
         return await replay(rig, clock, order, lambda: iter(rows), priced, told)
 
 
@@ -193,6 +194,12 @@ async def test_hits_that_only_the_evidence_stands_against_are_counted_apart(tmp_
     closed = POLICY.replace("mode: semantic}", "mode: semantic, risk: {until_proven: shadow}}")
     domain = chat(await replayed(tmp_path, [row(ASKED), row(AGAIN)], text=closed))
     assert (domain.semantic, domain.would_be, domain.held_back) == (0, 1, "shadow")
+
+
+async def test_questions_are_told_only_where_somebody_asked_for_them(tmp_path: Path) -> None:
+    rows = [row(ASKED), row(AGAIN), row(ASKED)]
+    assert (await replayed(tmp_path, rows)).examples == ()
+    assert (await replayed(tmp_path, rows, examples=3)).examples == (f"{AGAIN} <- {ASKED}",)
 
 
 async def test_progress_reaches_the_end(tmp_path: Path) -> None:
