@@ -303,6 +303,43 @@ SAMPLES = (
         labels=(("environment", "prod"),),
     ),
     Sample(
+        "langfuse-pages.json",
+        "langfuse",
+        json.dumps(
+            [
+                {
+                    "id": "obs_1",
+                    "traceId": "t1",
+                    "name": "openai-chat",
+                    "type": "GENERATION",
+                    "model": "gpt-4o",
+                    "startTime": "2026-01-02T12:00:00.000Z",
+                    "endTime": "2026-01-02T12:00:02.000Z",
+                    "input": QUESTION,
+                    "output": {"role": "assistant", "content": ANSWER},
+                    "usage": {"input": 20, "output": 4, "total": 24, "unit": "TOKENS"},
+                    "totalCost": 0.00012,
+                    "level": "DEFAULT",
+                    "metadata": {"tenant": "shop"},
+                    "tags": ["prod"],
+                }
+            ]
+        ),
+        at=NOON,
+        usage=(20, 4, 0),
+        cost=120,
+        seconds=2.0,
+        tenant="shop",
+        session="t1",
+    ),
+    Sample(
+        "traced.jsonl",
+        "openai",
+        _lines({"trace_id": "t1", "start_time": "2026-01-02 12:00:00", **REQUEST, "output": ANSWER}),
+        at=NOON,
+        session="t1",
+    ),
+    Sample(
         "langfuse-blob.jsonl",
         "langfuse",
         _lines(
@@ -317,6 +354,7 @@ SAMPLES = (
                 "output": json.dumps({"role": "assistant", "content": ANSWER}),
                 "usage_details": {"input": 20, "output": 4, "total": 24},
                 "total_cost": 0.00012,
+                "tool_definitions": {"f": '{"type": "function", "function": {"name": "f"}}'},
             }
         ),
         at=NOON,

@@ -47,6 +47,12 @@ def test_what_is_no_call_or_holds_no_prompt_is_named(tmp_path: Path) -> None:
             assert any(reason.startswith(start) for start in reasons), reason
 
 
+def test_tools_beside_an_observation_stand_in_front_of_its_prompt(tmp_path: Path) -> None:
+    (sample,) = (sample for sample in SAMPLES if sample.name == "langfuse-blob.jsonl")
+    rows, _ = read(written(tmp_path, sample.name, sample.text))
+    assert rows[0].body["tools"] == [{"type": "function", "function": {"name": "f"}}]
+
+
 def test_a_log_may_mix_kinds(tmp_path: Path) -> None:
     kinds = ("exchange.jsonl", "litellm.jsonl", "langfuse-blob.jsonl", "anthropic.jsonl", "questions.jsonl")
     text = "".join(sample.text for sample in SAMPLES if sample.name in kinds)

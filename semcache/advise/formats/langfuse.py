@@ -45,6 +45,18 @@ _OWN = (
     "statusMessage",
 )
 _CALLS = ("GENERATION", "LLM", "")
+_KINDS = (
+    "GENERATION",
+    "SPAN",
+    "EVENT",
+    "AGENT",
+    "TOOL",
+    "CHAIN",
+    "RETRIEVER",
+    "EVALUATOR",
+    "EMBEDDING",
+    "GUARDRAIL",
+)
 _PARAMETERS = (
     "tools",
     "tool_choice",
@@ -60,9 +72,14 @@ _PARAMETERS = (
 
 def read_langfuse(value: Fields) -> tuple[str, LogRow | str] | None:
     """Read an observation; None for another's record."""
-    if not any(name in value for name in _TRACE) or not any(name in value for name in _OWN):
-        return None
-    return "langfuse", _row(value)
+    return ("langfuse", _row(value)) if _is_observation(value) else None
+
+
+def _is_observation(value: Fields) -> bool:
+    """Tell by what belongs to a trace and is of one of the kinds, or has what only observations have."""
+    if not any(name in value for name in _TRACE):
+        return False
+    return value.get("type") in _KINDS or any(name in value for name in _OWN)
 
 
 def _row(value: Fields) -> LogRow | str:
@@ -110,6 +127,9 @@ def _body(value: Fields, model: str) -> dict[str, Any] | str:
         request["messages"] = [{"role": "user", "content": given}]
     else:
         return NO_INPUT
+    tools = object_in(value, "tool_definitions", "toolDefinitions")
+    if tools and not request.get("tools"):
+        request["tools"] = [unpacked(tool) for tool in tools.values()]
     request["model"] = model or request.get("model")
     body = body_of(request)
     return NO_INPUT if isinstance(body, str) else body
