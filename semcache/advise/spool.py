@@ -18,7 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import orjson
+
 from semcache.advise.rows import Skipped, Watcher
+from semcache.cost.parquet import ParquetError, rows_of_any
 
 STDIN = "-"
 _CHUNK = 1 << 15
@@ -30,10 +33,12 @@ _PACKED: dict[bytes, Callable[[Any], Any]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
+_PARQUET = b"PAR1"
+FULL = "does not fit on the disk of temporary files (see TMPDIR): its beginning was read"
 _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "is packed with zstd: unpack it first (zstd -d)",
     b"PK\x03\x04": "is a zip archive: unpack it first",
-    b"PAR1": "is a Parquet file: export it as JSON lines",
+    b"PAR1": "is a Parquet file within another one: unpack it first",
     b"SQLite format 3\x00": "is an SQLite database: export it as JSON lines",
     b"\x89PNG": "is a picture",
     b"%PDF": "is a PDF",
@@ -82,6 +87,8 @@ def source_of(path: Path, folder: Path, number: int, told: Watcher) -> Source | 
                 return _copied(name, raw, folder / str(number), told)
             head = raw.read(4096)
             raw.seek(0)
+            if head.startswith(_PARQUET):
+                return _lines_of(name, path, folder / str(number), told)
             if _is_plain(head):
                 start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
                 return Source(name, path, path.stat().st_size, start)
@@ -91,6 +98,24 @@ def source_of(path: Path, folder: Path, number: int, told: Watcher) -> Source | 
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else None
         return Skipped(name, 0, f"cannot be read: {words or 'the system refuses it'}")
+
+
+def _lines_of(name: str, path: Path, target: Path, told: Watcher) -> Source | Skipped:
+    """Write a Parquet file's rows down as JSON lines; a row that cannot be written is left out."""
+    told.stage(f"unpacking {name}", path.stat().st_size)
+    flaw = ""
+    with target.open("wb") as out:
+        try:
+            for row in rows_of_any(path):
+                if shutil.disk_usage(target.parent).free < _SPARE:
+                    flaw = FULL
+                    break
+                out.write(orjson.dumps(row, default=str, option=orjson.OPT_NON_STR_KEYS) + b"\n")
+        except ParquetError:
+            flaw = "is a Parquet file that is damaged or cannot be read here"
+        except TypeError:
+            flaw = "is a Parquet file with columns that are no JSON"
+    return Source(name, target, target.stat().st_size, 0, flaw)
 
 
 def _is_plain(head: bytes) -> bool:
@@ -126,7 +151,7 @@ def _write(inner: _Peeked, out: IO[bytes], told: Watcher) -> str:
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace") if encoding else None
     for chunk in inner.chunks():
         if shutil.disk_usage(Path(out.name).parent).free < _SPARE:
-            return "does not fit on the disk of temporary files (see TMPDIR): its beginning was read"
+            return FULL
         out.write(chunk if decoder is None else decoder.decode(chunk).encode("utf-8", "replace"))
         told.advance(len(chunk))
     if decoder is not None:

@@ -116,6 +116,22 @@ def read_parquet(path: Path) -> Iterator[Row]:
         raise ParquetError(f"{path.name} is damaged") from error
 
 
+def rows_of_any(path: Path, group: int = 64) -> Iterator[dict[str, Any]]:
+    """Yield the rows of anybody's Parquet file; columns that are maps become objects. `group` rows are held at once.
+
+    Raises:
+        OSError: it cannot be read.
+        ParquetError: it is none, or damaged.
+    """
+    arrow, parquet = _arrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(group):
+                yield from batch.to_pylist(maps_as_pydicts="lossy")
+    except arrow.ArrowException as error:
+        raise ParquetError(f"{path.name} is damaged") from error
+
+
 def _arrow() -> tuple[Any, Any]:
     # Loading it takes a third of a second and tens of megabytes: only who packs or reads Parquet pays that.
     try:

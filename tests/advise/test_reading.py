@@ -13,15 +13,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from semcache.advise import forms, reading, splitting
 from semcache.advise.ordering import Place, Places
 from semcache.advise.reading import read_logs
 from semcache.advise.rows import LogRow, Skipped, Watcher
+from semcache.core import Usage
 from semcache.errors import SemcacheError
 from tests.advise.reading_parts import read, row_line, text_of, written
 
@@ -148,7 +152,7 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
         (f"{tmp_path}:", "is a directory"),
         ("empty.jsonl", "is empty"),
         ("blank.jsonl", "is empty"),
-        ("table.parquet", "Parquet"),
+        ("table.parquet", "Parquet file that is damaged"),
         ("packed.zip", "unpack it first"),
         ("packed.zst", "zstd -d"),
         ("binary", "holds no text"),
@@ -173,6 +177,29 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 def test_packed_files_are_known_by_their_first_bytes(pack: object, tmp_path: Path) -> None:
     path = written(tmp_path, "log.jsonl", pack((GOOD * 3).encode()))  # type: ignore[operator]  # a compressor
     assert texts(path) == ["good"] * 3
+
+
+def test_a_parquet_file_is_read_row_by_row(tmp_path: Path) -> None:
+    usage = pa.map_(pa.string(), pa.int64())
+    columns = {
+        "trace_id": pa.array(["t", "t"]),
+        "type": pa.array(["GENERATION", "SPAN"]),
+        "start_time": pa.array([datetime(2026, 1, 2, 12), None], pa.timestamp("us")),  # noqa: DTZ001 - as exports are
+        "provided_model_name": pa.array(["m", ""]),
+        "input": pa.array(['[{"role": "user", "content": "good"}]', ""]),
+        "output": pa.array(["answer", ""]),
+        "usage_details": pa.array([{"input": 20, "output": 4}, None], usage),
+        "total_cost": pa.array([0.0001, float("nan")]),
+    }
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table(columns), path)
+    rows, report = read(path)
+    assert [text_of(row) for row in rows] == ["good"]
+    assert (rows[0].at, rows[0].usage, rows[0].cost) == (NOON, Usage(20, 4), 100)
+    assert report.files[0].sources == (("langfuse", 1),)
+    assert report.skipped == 1
+    path.write_bytes(path.read_bytes()[:-200])
+    assert "damaged" in read(path)[1].examples[0]
 
 
 def test_what_comes_before_the_damage_of_a_packed_file_is_read(tmp_path: Path) -> None:
