@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -31,6 +31,7 @@ from semcache.errors import SemcacheError
 
 _EVERY = 1 << 20
 """Bytes between two reports of progress."""
+_MOST_OPEN = 32
 
 
 @dataclass(slots=True)
@@ -87,17 +88,39 @@ class Logs:
                 yield from _rows(file, record, value)
 
     def _sorted(self) -> Iterator[LogRow]:
-        with ExitStack() as opened:
-            handles: dict[int, IO[bytes]] = {}
+        handles = _Handles()
+        try:
             for place in self._places:
                 file = self._files[place.file]
                 try:
-                    if place.file not in handles:
-                        handles[place.file] = opened.enter_context(file.source.path.open("rb"))
-                    record = _read(handles[place.file], place)
+                    record = _read(handles.opened(place.file, file.source.path), place)
                 except OSError:
                     raise SemcacheError(f"{file.source.name}: {BROKEN}") from None
                 yield from _rows(file, record, value_of(record, file.shape))
+        finally:
+            handles.close()
+
+
+class _Handles:
+    """Files that are open, the latest few: there may be more files than a process may have open."""
+
+    def __init__(self) -> None:
+        self._opened: OrderedDict[int, IO[bytes]] = OrderedDict()
+
+    def opened(self, number: int, path: Path) -> IO[bytes]:
+        """Give a file, opened."""
+        found = self._opened.pop(number, None)
+        if found is None:
+            if len(self._opened) >= _MOST_OPEN:
+                self._opened.popitem(last=False)[1].close()
+            found = path.open("rb")
+        self._opened[number] = found
+        return found
+
+    def close(self) -> None:
+        """Close all."""
+        for file in self._opened.values():
+            file.close()
 
 
 @contextmanager

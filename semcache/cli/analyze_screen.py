@@ -30,6 +30,7 @@ from semcache.advise.telling import between, count, money, seconds, share, size
 from semcache.cost_port import LintFinding
 
 _FEW = 5
+_FILES = 20
 _LINTS = 8
 
 
@@ -114,11 +115,16 @@ def _table(*columns: str) -> Table:
 
 def _reading(reading: Reading) -> Iterator[RenderableType]:
     table = _table("file", "form", "whose", "bytes", "rows", "skipped")
-    for file in reading.files:
+    shown, others = reading.files[:_FILES], reading.files[_FILES:]
+    for file in shown:
         whose = ", ".join(f"{name} {number}" for name, number in file.sources)
         table.add_row(
             escape(file.name), file.form, whose, size(file.bytes), count(file.rows), count(file.skipped)
         )
+    if others:
+        sums = (sum(file.bytes for file in others), sum(file.rows for file in others))
+        skipped = sum(file.skipped for file in others)
+        table.add_row(f"{count(len(others))} more", "", "", size(sums[0]), count(sums[1]), count(skipped))
     yield table
     if reading.first is not None and reading.last is not None:
         order = "put in time order" if reading.sorted else "in time order"

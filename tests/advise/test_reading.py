@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -269,6 +270,28 @@ def test_rows_come_in_time_order_however_they_lie(tmp_path: Path, monkeypatch: p
     assert [int(text_of(row)) for row in rows] == sorted(times)
     assert (report.order, report.sorted, report.untimed) == ("time", True, 0)
     assert (report.first, report.last) == (min(times), max(times))
+
+
+def test_a_file_a_request_may_be_thousands(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = [
+        written(
+            tmp_path, f"{number}.json", json.dumps(json.loads(row_line(NOON - number, str(number))), indent=1)
+        )
+        for number in range(200)
+    ]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(150, hard), hard))
+    try:
+        rows, report = read(*files)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert [text_of(row) for row in rows] == [str(number) for number in reversed(range(200))]
+    assert len(report.files) == 200
+
+
+def test_objects_without_a_break_between_them(tmp_path: Path) -> None:
+    path = written(tmp_path, "all.json", GOOD.strip() * 3)
+    assert texts(path) == ["good"] * 3
 
 
 def test_rows_in_order_are_read_straight_through(tmp_path: Path) -> None:
