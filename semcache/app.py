@@ -263,7 +263,7 @@ class _Parts:
             self.follower,
             self.gate,
         )
-        self.metrics = Metrics(self.health.gauges)
+        self.metrics = Metrics(lambda: (*self.health.gauges(), *self.costs.gauges()))
         spawn = self.tasks.spawn
         around = Around(self.settings, self.store_url, self.metrics, self._snapshot, self.clock, spawn)
         out = sys.stdout.buffer if self.settings.log_requests else None

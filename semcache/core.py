@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Named twice: that is how a module says that it hands a name on.
-from semcache.cost_rules import HistoryPolicy as HistoryPolicy  # noqa: PLC0414  handed on
 from semcache.cost_rules import Labels as Labels  # noqa: PLC0414  handed on
 from semcache.gate_rules import Effect as Effect  # noqa: PLC0414  handed on
 from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ from semcache.cost.prices import PriceBook
 from semcache.decide.risk.prior import Prior
 from semcache.journey import Backend, Keep, Step, to_serve
 from semcache.ledger_parts import LedgerParts
-from semcache.linting.watch import LintWatch
+from semcache.linting.watch import LintWatch, WatchRules
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock
 from semcache.proxy.plain_budget import PlainBudget
@@ -91,7 +91,9 @@ class CostParts:
         sources = redis_sources(url)
         self._alarming = Alarming(settings.alarms, sources, policies, prior, worker, clock, metrics.alarms)
         self._findings = RedisLintShelf(url, _PATIENT)
-        self._lint = LintWatch(self._findings, clock, worker, lost_tokens(self.book))
+        self._lint = LintWatch(
+            self._findings, clock, worker, lost_tokens(self.book), WatchRules(share=settings.lint.share)
+        )
         self._summaries = RedisSummaries(url, link)
 
     def start(self) -> None:
@@ -100,7 +102,8 @@ class CostParts:
         spawn(asyncio.to_thread(self.book.load))
         self._ledger.start(spawn)
         self._alarming.start()
-        spawn(self._lint.run())
+        if self._around.settings.lint.enabled:
+            spawn(self._lint.run())
 
     async def aclose(self) -> None:
         """Settle, write and book what is left, and close connections. Idempotent."""
@@ -118,7 +121,19 @@ class CostParts:
 
     def prompts(self) -> Prompts:
         """Give what shows prompts to the lint."""
-        return Prompts(self._lint, self._around.clock)
+        lint = self._lint if self._around.settings.lint.enabled else None
+        return Prompts(lint, self._around.clock)
+
+    def gauges(self) -> Iterator[tuple[str, str, float]]:
+        """Give name, help and value of what the lint did not look at."""
+        lint = self._lint
+        yield "semcache_lint_dropped", "Prompts that found no room to wait for the lint.", lint.dropped
+        yield (
+            "semcache_lint_left_out",
+            "Prompts of conversations that the lint left out under load.",
+            lint.left_out,
+        )
+        yield "semcache_lint_faults", "Findings not written down, and prompts not compared.", lint.faults
 
     def shortening(self, backend_of: Callable[[TenantId, str], Backend]) -> Shortening:
         """Give what trims histories; `backend_of` gives the upstream that sums up."""
@@ -139,13 +154,15 @@ class CostParts:
 class Prompts:
     """A `journey.Watch`: shows the lint every prompt that goes to a model."""
 
-    lint: LintWatch
+    lint: LintWatch | None
     clock: Clock
 
     def on_decided(self, step: Step) -> None:
         """Look at the beginning of the prompt, unless a stored answer makes it needless."""
         asked = step.asked
-        if asked.raw_body is None and to_serve(step.trace.decision, step.policy) is None:
+        if self.lint is None or asked.raw_body is not None or asked.directives.no_store:
+            return
+        if to_serve(step.trace.decision, step.policy) is None:
             labels, model = asked.labels, asked.request.model
             self.lint.seen(asked.request.body, self.clock.now(), step.policy.tenant, model, labels)
 

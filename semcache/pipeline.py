@@ -60,6 +60,7 @@ from semcache.journey import (
 from semcache.judging import near_enough
 from semcache.meeting import Meeting, agreeing, commons, meet, places
 from semcache.policy.classifiers import Classifiers
+from semcache.policy.rewriting import in_order
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, UpstreamReply, VectorIndex, Verifier
 from semcache.remembering import Memory, note
@@ -342,6 +343,9 @@ class Pipeline:
 
     def _step(self, snapshot: PolicySnapshot, asked: Asked) -> Step:
         """Resolve the policy and work out who the request could share an answer with."""
+        if asked.raw_body is None:
+            request = in_order(asked.request, snapshot.prefix(asked.caller.tenant).rewrite)
+            asked = asked if request is asked.request else replace(asked, request=request)
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
         backend = self.backend_of(asked.caller.tenant, asked.upstream)
         trace = Trace(policy, Miss("pending"), backend.generator.name, trimmed=asked.trimmed)

@@ -29,9 +29,10 @@ from semcache.core import (
     TenantId,
     UntilProven,
 )
+from semcache.cost_rules import HistoryPolicy, Trimming
 from semcache.decide.decision import Serving
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
-from semcache.journey import Asked, Backend, Forwarded, Served
+from semcache.journey import Asked, Backend, Forwarded, Served, Trimmed
 from semcache.pipeline import Pipeline
 from semcache.policy.loader import load_directory
 from semcache.policy.snapshot import PolicySnapshot
@@ -476,3 +477,44 @@ async def test_explain_touches_nothing(scene: Scene) -> None:
     trace = await scene.pipeline.explain(Asked(request, Caller(ACME), Directives()))
     assert trace.decision == Miss("empty-namespace")
     assert scene.calls == 0
+
+
+TOOLS = [{"type": "function", "function": {"name": name}} for name in ("b", "a")]
+
+
+@pytest.mark.parametrize("sorts", [True, False])
+async def test_tools_in_another_order_are_one_request_where_the_policy_sorts_them(
+    tmp_path: Path, sorts: bool
+) -> None:
+    rewrite = f"prefix: {{rewrite: {{sort_tools: {str(sorts).lower()}}}}}\n"
+    (tmp_path / "acme.yaml").write_text(POLICY + rewrite)
+    scene = Scene(load_directory(tmp_path))
+    await scene.ask(ONE, fields={"tools": TOOLS})
+    again = await scene.ask(ONE, fields={"tools": TOOLS[::-1]})
+    assert isinstance(again, Served) == sorts
+    sent = json.loads(scene.upstream.bodies[0])["tools"]
+    assert [tool["function"]["name"] for tool in sent] == (["a", "b"] if sorts else ["b", "a"])
+    for task in scene.tasks:
+        task.cancel()
+    await asyncio.gather(*scene.tasks, return_exceptions=True)
+
+
+async def test_a_trimmed_history_is_the_request_that_is_stored_and_sent(scene: Scene) -> None:
+    """What the model does not see has no part in the answer: equal after trimming is equal."""
+
+    class Halving:
+        async def applied(self, asked: Asked, policy: HistoryPolicy) -> Asked:
+            kept = asked.request.body["messages"][-1:]
+            request = replace(asked.request, body={**asked.request.body, "messages": kept}, keys={})
+            return replace(asked, request=request, trimmed=Trimmed(Trimming.WINDOW, 2, 10, 1))
+
+    scene.pipeline = replace(scene.pipeline, shortening=Halving())
+    for before in ("one", "other"):
+        messages = [{"role": "user", "content": before}, {"role": "user", "content": ONE}]
+        answer = await scene.ask(ONE, fields={"messages": messages}, history="window")
+        assert answer.trace.trimmed == Trimmed(Trimming.WINDOW, 2, 10, 1)
+    assert isinstance(answer, Served)
+    assert scene.calls == 1
+    untouched = await scene.ask(ONE, fields={"messages": messages})
+    assert untouched.trace.trimmed is None
+    assert scene.calls == 2
