@@ -165,8 +165,8 @@ class Exchange:
         passed = reply_headers(head.headers, counted=False)
         named = any(name == b"x-request-id" for name, _ in passed)
         ours = forward_headers(trace, head.status, self.request_id, named=named)
-        if trace.completion is not None and not trace.collapsed:
-            ours += self._money(self._price(trace.completion.usage), None)
+        if ticket.pays:
+            ours += self._money(self._price(ticket.used), None)
         await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
 
     async def _relay_stream(self, answer: Forwarded, asked: Asked, head: Head) -> None:

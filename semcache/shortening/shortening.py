@@ -17,6 +17,7 @@ import orjson
 import structlog
 
 from semcache.asking.calls import Failed, ask, text_of
+from semcache.asking.pause import Pause
 from semcache.core import ChatRequest, TenantId, Usage
 from semcache.cost_rules import HistoryPolicy, Trimming
 from semcache.errors import RequestError, StoreError
@@ -70,6 +71,8 @@ class Shortening:
     clock: Clock
     new_word: Callable[[], str]
     known: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    pause: Pause = field(default_factory=lambda: Pause(most=2, rest=60.0))
+    """Who could not sum up in time twice is not waited for a while: every request of a conversation would."""
 
     async def applied(self, asked: Asked, policy: HistoryPolicy) -> Asked:
         """Give the request with its history trimmed, and a note for the client of what was done."""
@@ -95,6 +98,16 @@ class Shortening:
         self, asked: Asked, policy: HistoryPolicy, messages: Sequence[Mapping[str, Any]], cut: Cut
     ) -> str | None:
         """Sum up cut by cut, each with the summary before it; what is known already is not asked again."""
+        name, now = f"{asked.caller.tenant}\x00{policy.summariser or asked.upstream}", self.clock.monotonic()
+        if self.pause.holds(name, now):
+            return None
+        summary = await self._all_steps(asked, policy, messages, cut)
+        self.pause.note(name, self.clock.monotonic(), failed=summary is None)
+        return summary
+
+    async def _all_steps(
+        self, asked: Asked, policy: HistoryPolicy, messages: Sequence[Mapping[str, Any]], cut: Cut
+    ) -> str | None:
         try:
             async with asyncio.timeout(policy.deadline):
                 summary, begin = "", cut.start

@@ -178,6 +178,21 @@ async def test_without_a_summary_the_window_takes_its_place(says: Any) -> None:
     assert messages(seen) == messages(window)
 
 
+async def test_who_fails_twice_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(lambda _: FakeReply(parts=[5.0, b"{}"]))
+    rules = replace(RULES, deadline=0.05)
+    for _ in range(4):
+        seen = await scene.shortening.applied(asking(20, "summary"), rules)
+        assert seen.trimmed is not None
+        assert seen.trimmed.way is Trimming.WINDOW
+    assert len(scene.upstream.calls) == 2
+    scene.says = lambda _: reply("They spoke of words.")
+    monkeypatch.setattr(Clock, "monotonic", lambda _: 7.0 + 61.0)
+    seen = await scene.shortening.applied(asking(20, "summary"), rules)
+    assert seen.trimmed is not None
+    assert seen.trimmed.way is Trimming.SUMMARY
+
+
 async def test_an_upstream_that_is_gone_fails_no_request() -> None:
     seen = await Scene().shortening.applied(asking(20, "summary"), replace(RULES, summariser="gone/m"))
     assert seen.trimmed is not None
