@@ -14,7 +14,7 @@ from semcache.advise.formats.usage import usage_in
 from semcache.core import Usage
 from semcache.cost.row_fields import NAMES
 from tests.advise.reading_parts import read, text_of, written
-from tests.advise.samples import SAMPLES, Sample
+from tests.advise.samples import QUESTION, SAMPLES, Sample
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -241,3 +241,66 @@ def test_usage_of_every_dialect(told: object, usage: Usage | None) -> None:
 )
 def test_answers_of_every_shape(response: object, text: str | None) -> None:
     assert answer_in(response) == text
+
+
+OPENAI_STREAM = """data: {"choices":[{"delta":{"role":"assistant","content":""}}]}
+
+data: {"choices":[{"delta":{"content":"In "}}],"usage":null}
+
+data: {"choices":[{"delta":{"content":"Paris."},"finish_reason":"stop"}]}
+
+data: {"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":4}}
+
+data: [DONE]
+"""
+ANTHROPIC_STREAM = """event: message_start
+data: {"type":"message_start","message":{"usage":{"input_tokens":5,"cache_read_input_tokens":15,"output_tokens":1}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"In "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"Paris."}}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}
+"""
+RESPONSES_STREAM = """event: response.output_text.delta
+data: {"type":"response.output_text.delta","delta":"In Paris."}
+
+event: response.function_call_arguments.delta
+data: {"type":"response.function_call_arguments.delta","delta":"{}"}
+
+event: response.completed
+data: {"type":"response.completed","response":{"usage":{"input_tokens":20,"output_tokens":4}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stream", "usage"),
+    [
+        (OPENAI_STREAM, Usage(20, 4)),
+        (ANTHROPIC_STREAM, Usage(20, 4, 15)),
+        (RESPONSES_STREAM, Usage(20, 4)),
+        ('data: {"choices":[{"delta":{"content":"In Paris."}}]}\ndata: {half', None),
+    ],
+    ids=["openai", "anthropic", "responses", "cut"],
+)
+@pytest.mark.parametrize("is_reply", [True, False])
+def test_streams_logged_as_they_came(
+    stream: str, usage: Usage | None, is_reply: bool, tmp_path: Path
+) -> None:
+    response = {"status": 200, "body": stream} if is_reply else stream
+    record = {"request": {"model": "m", "messages": QUESTION}, "response": response}
+    rows, _ = read(written(tmp_path, "log.jsonl", json.dumps(record)))
+    assert (rows[0].response, rows[0].usage, rows[0].failed) == ("In Paris.", usage, False)
+
+
+def test_replies_that_failed(tmp_path: Path) -> None:
+    replies = ({"status": 500, "body": "no"}, {"status_code": 429, "body": {}}, {"error": {"message": "no"}})
+    lines = [
+        json.dumps({"request": {"model": "m", "messages": QUESTION}, "response": reply}) for reply in replies
+    ]
+    lines.append(json.dumps({"request": {"model": "m", "messages": QUESTION}, "error": "timed out"}))
+    rows, _ = read(written(tmp_path, "log.jsonl", "\n".join(lines)))
+    assert [row.failed for row in rows] == [True] * 4

@@ -9,6 +9,7 @@ from semcache.advise.formats.anthropic import is_anthropic
 from semcache.advise.formats.bodies import body_of, without_answer
 from semcache.advise.formats.fields import Fields, first, object_in
 from semcache.advise.formats.responses import is_responses
+from semcache.advise.formats.streams import is_stream, whole
 from semcache.advise.formats.telling import ANSWERS, META, told
 from semcache.advise.rows import LogRow
 
@@ -44,7 +45,11 @@ def _read(value: Fields, request: Fields, answer: Any) -> tuple[str, LogRow | st
     body = body_of(request)
     if isinstance(body, str):
         return "openai", body
-    response = answer_in(_inner(answer))
+    inner = _inner(answer)
+    if is_stream(inner):
+        inner = whole(inner)
+        answer = {**answer, "body": inner} if isinstance(answer, dict) else inner
+    response = answer_in(inner)
     if answer is None:
         body, said = without_answer(body)
         response = answer_in(said)

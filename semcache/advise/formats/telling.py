@@ -119,7 +119,7 @@ def has_failed(value: Fields, answer: Any) -> bool:
     """Tell by status and error whether there was no answer."""
     status = number(first(value, "status_code", "status"))
     inner = answer if isinstance(answer, dict) else {}
-    code = number(inner.get("status_code"))
+    code = number(first(inner, "status_code", "status"))
     refused = any(found is not None and found >= 400 for found in (status, code))
     return refused or bool(value.get("error")) or bool(inner.get("error")) or _says(value.get("status"))
 
