@@ -143,6 +143,10 @@ class Rig:
         """Give a rig of the same parts, where somebody else answers."""
         return Rig(replace(self.parts, generator=generator), self._defects)
 
+    def storing_in(self, store: EntryStore) -> Rig:
+        """Give a rig of the same parts, where answers are kept in another store."""
+        return Rig(replace(self.parts, store=store), self._defects)
+
     def pipeline(self, row_domain: str, variation: Variation = AS_STATED) -> Pipeline:
         """Give the pipeline under whose policy a row of this domain is judged.
 

@@ -1,5 +1,5 @@
-"""What every `EntryStore` keeps, run on the fake, on embedded Valkey, and on a server named by
-$SEMCACHE_TEST_REDIS_URL."""
+"""What every `EntryStore` keeps, run on the fake, on embedded Valkey, on it by a sole user who remembers, and on a server
+named by $SEMCACHE_TEST_REDIS_URL."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from semcache.core import Embedding, EncoderId, Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
 from semcache.errors import StoreError
+from semcache.evaluate.sole import SoleStore
 from semcache.ports import Change, EntriesDeleted, EntryPut, EntryStore, EpochBumped, Selector, StoreReset
 from semcache.store.embedded import ValkeyChild
 from semcache.store.link import Link
@@ -26,11 +27,12 @@ NAMES = [
     "fake",
     "valkey",
     "cluster",
+    "sole",
     pytest.param("external", marks=pytest.mark.skipif(not EXTERNAL, reason="no URL")),
 ]
 QUOTA = Quota(entries=20, bytes=60_000)
 OTHER = TenantId("other")
-Store = RedisStore | FakeEntryStore
+Store = RedisStore | FakeEntryStore | SoleStore
 
 
 @pytest.fixture(params=NAMES)
@@ -40,10 +42,10 @@ async def store(
     if request.param == "fake":
         yield FakeEntryStore(clock, lambda _: QUOTA)
         return
-    url = {"valkey": valkey.url, "cluster": cluster, "external": EXTERNAL}[request.param]
+    url = {"valkey": valkey.url, "cluster": cluster, "sole": valkey.url, "external": EXTERNAL}[request.param]
     rules = StoreRules(prefix=f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA)
     real = RedisStore(url, clock, rules)
-    yield real
+    yield SoleStore(real, clock, QUOTA) if request.param == "sole" else real
     await real.aclose()
     if request.param == "external":
         await clear(url, rules)
