@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from semcache.core import Completion, Draft, DraftRecord, Usage
-from semcache.decide.revision.check import hopeless
-from semcache.decide.revision.objections import beyond
+from semcache.decide.revision.stance import unmendable
 from semcache.decide.revision.worth import Prices, Saved
 from semcache.journey import Backend, Keep, Step
 from semcache.ports import Clock, UpstreamReply, Verifier
@@ -137,8 +136,7 @@ class Revising:
         if reviser is None:
             return await self._plainly(step, draft, DraftWay.REVISE, "no-reviser")
         asked = step.asked.request.prompt or ""
-        why = hopeless(step.policy, asked, draft.entry.prompt)
-        why = why or beyond(asked, draft.entry.prompt, step.policy.gate)
+        why = unmendable(asked, draft.entry.prompt, step.policy.gate)
         if why is not None:
             return await self._plainly(step, draft, DraftWay.REVISE, why)
         stakes = await self._stakes(step, draft, text, reviser)

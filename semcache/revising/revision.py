@@ -14,7 +14,7 @@ from typing import Any
 from semcache.core import Draft, JsonObject, Usage
 from semcache.decide.revision.check import WantedForm, check
 from semcache.decide.revision.edit import Edit, Keep, Replace, Rewrite, Unreadable, apply_edit, read_edit
-from semcache.decide.revision.objections import objections
+from semcache.decide.revision.flaws import Flaw
 from semcache.decide.revision.prompt import revision_messages, revision_schema
 from semcache.journey import Step
 from semcache.ports import Clock, Verifier
@@ -98,20 +98,17 @@ class Revisions:
         made = edit if isinstance(edit, Unreadable) else apply_edit(text, edit)
         if isinstance(edit, Unreadable) or isinstance(made, Unreadable):
             return Unrevised("unread", reply.usage)
-        found = await asyncio.to_thread(self._flaws, step, draft, text, made, edit, task)
+        found = await asyncio.to_thread(self._flaws, step, draft, text, made, task.fence)
         if found:
             return Unrevised(found[0], reply.usage)
         return Revised(made, _result(edit, unchanged=made == text), reply.usage)
 
-    def _flaws(
-        self, step: Step, draft: Draft, text: str, made: str, edit: Edit, task: Task
-    ) -> tuple[str, ...]:
+    def _flaws(self, step: Step, draft: Draft, text: str, made: str, fence: str) -> tuple[Flaw, ...]:
         """Say what stands against an answer; milliseconds, for long ones and for schemas more: not for the event loop."""
         request, stored = step.asked.request, draft.entry.prompt
-        asked, form = request.prompt or "", _form_of(request.body.get("response_format"))
-        wanted = WantedForm(form, task.fence)
-        found = check(step.policy, asked, stored, text, made, edit, draft.similarity, self.verifier, wanted)
-        return found or objections(asked, stored, text, made, step.policy.gate, form)
+        wanted = WantedForm(_form_of(request.body.get("response_format")), fence)
+        asked = request.prompt or ""
+        return check(step.policy, asked, stored, text, made, draft.similarity, self.verifier, wanted)
 
 
 def _form_of(asked: Any) -> JsonObject | None:

@@ -82,17 +82,6 @@ def apply_edit(answer: str, edit: Edit) -> str | Unreadable:
     return made if len(made) <= MAX_ANSWER else Unreadable("size")
 
 
-def is_worth(edit: Edit, answer: str) -> bool:
-    """True when an edit is shorter than the answer that it changes; else it is as good as written anew."""
-    match edit:
-        case Keep():
-            return True
-        case Rewrite():
-            return False
-        case Replace(pairs):
-            return sum(len(old) + len(new) for old, new in pairs) < len(answer)
-
-
 def _edits(text: str) -> list[Edit | Unreadable]:
     """Give what each JSON object of a reply means as an edit, but for those that mean nothing."""
     decoder = JSONDecoder(

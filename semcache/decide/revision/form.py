@@ -2,24 +2,23 @@
 
 From the question: the language that it is in or that it asks for (`in French`, `翻译成法语`); a data format, a table, a
 list; so many items; at most or about so many words, sentences, paragraphs, characters. From the request:
-`response_format`. What cannot be seen in an answer (style, depth, for whom it is written) is not looked for; see `READABLE`
-for what is. An answer without any list is not held to a number of items: it may name them in prose.
+`response_format`. What cannot be seen in an answer (style, depth, for whom it is written) is not looked for. An
+answer without any list is not held to a number of items: it may name them in prose.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from semcache.decide import language
-from semcache.decide.features import Features
+from semcache.decide.features import features
 from semcache.decide.numerals import cardinals
 from semcache.decide.revision.bounded_schema import keeps_to
-from semcache.decide.revision.flaws import Flaw
 from semcache.decide.text import read
 
 _SAMPLE = 400
@@ -81,52 +80,54 @@ def _fenced() -> re.Pattern[str]:
     return re.compile(r"\A```[\w+#-]{0,20}[ \t]{0,9}\n(.*)\n```\Z", re.DOTALL)
 
 
-def amiss(asked: str, question: Features, stored: Features, old: str, new: str) -> Iterator[Flaw]:
-    """Yield what is wrong with the form of an answer.
+def has_form(asked: str, response_format: Mapping[str, Any] | None, answer: str) -> bool:
+    """True when an answer has the form that its question and the request ask for, as far as that can be seen.
 
     Args:
         asked: the question that it is to answer.
-        question: the same, as the gate reads it.
-        stored: the older question, likewise.
-        old: the answer to it.
-        new: the answer.
+        response_format: of the request, as it was sent; None: none.
+        answer: what it says.
     """
-    if not _speaks(asked, question, stored, old, new):
-        yield Flaw.LANGUAGE
-    body = new.strip()
+    question, body, low = features(asked), answer.strip(), asked[:_HEAD].lower()
     wanted = question.formats | question.lengths
-    if not all(_SEEN[name](body) for name in wanted if name in _SEEN):
-        yield Flaw.FORM
-    low = asked[:_HEAD].lower()
-    if not _has_items(low, body) or not _has_length(low, body):
-        yield Flaw.COUNT
+    return (
+        all(_SEEN[name](body) for name in wanted if name in _SEEN)
+        and _has_items(low, body)
+        and _has_length(low, body)
+        and _fits(response_format, answer)
+    )
 
 
-def breaks(response_format: Mapping[str, Any] | None, new: str) -> Flaw | None:
-    """Say what an answer breaks of the request's `response_format`; None for nothing."""
-    match response_format:
-        case None | {"type": "text"}:
-            return None
-        case {"type": "json_object"}:
-            return None if isinstance(_parsed(new), dict) else Flaw.JSON
-        case {"type": "json_schema", "json_schema": {"schema": schema}}:
-            value = _parsed(new)
-            if value is _NO_JSON:
-                return Flaw.JSON
-            return None if keeps_to(schema, value) is True else Flaw.SCHEMA
-    # A form that nobody here knows: whether the answer has it, nobody can tell.
-    return Flaw.SCHEMA
+def is_spoken(asked: str, stored: str, before: str, after: str) -> bool:
+    """True when an answer is in the language that its question is in, or asks for.
 
-
-def _speaks(asked: str, question: Features, stored: Features, old: str, new: str) -> bool:
-    spoken = _language(new)
+    Args:
+        asked: the question that it is to answer.
+        stored: the older question.
+        before: the answer to it.
+        after: the answer.
+    """
+    spoken, question = _language(after), features(asked).language
     wanted = _wanted_language().search(asked.lower())
     if wanted is not None and wanted.lastgroup is not None:
         return not language.conflict(wanted.lastgroup, spoken)
-    if not language.conflict(question.language, spoken):
+    if not language.conflict(question, spoken):
         return True
     # `How do I say thanks abroad?`: the older answer to a question in this language was in that one already.
-    return not language.conflict(question.language, stored.language) and _language(old) == spoken
+    return not language.conflict(question, features(stored).language) and _language(before) == spoken
+
+
+def _fits(response_format: Mapping[str, Any] | None, answer: str) -> bool:
+    match response_format:
+        case None | {"type": "text"}:
+            return True
+        case {"type": "json_object"}:
+            return isinstance(_parsed(answer), dict)
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            value = _parsed(answer)
+            return value is not _NO_JSON and keeps_to(schema, value) is True
+    # A form that nobody here knows: whether the answer has it, nobody can tell.
+    return False
 
 
 def _language(text: str) -> str:
@@ -195,8 +196,7 @@ _SEEN: dict[str, Callable[[str], bool]] = {
     "paragraph": lambda body: _paragraphs(body) <= 1,
     "word": lambda body: _words(body) <= 3,
 }
-READABLE = frozenset(_SEEN)
-"""Forms, by their names in `formats`, that an answer is seen to have or not to have."""
+"""Forms, by their names in the `formats` and `lengths` of features, that an answer is seen to have or not to have."""
 
 
 def _number(word: str) -> int | None:

@@ -87,7 +87,7 @@ def revision_schema() -> JsonObject:
     }
 
 
-def instruction_runs(size: int = 6) -> frozenset[tuple[str, ...]]:
+def instruction_runs(size: int) -> frozenset[tuple[str, ...]]:
     """Give all runs of `size` words of the task itself: an answer that holds one repeats instructions."""
     head = _TASK.partition("Reply with")[0].replace("{fence}", "").lower()
     words = [word.strip(".,:;") for word in head.split()]

@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from semcache.core import GateRules
 from semcache.decide import dates, kinds, names, places, quantities, reading
-from semcache.decide.features import Features, families
+from semcache.decide.features import Features, families, features
+from semcache.decide.gate import compare
 from semcache.decide.reasons import Veto
 from semcache.decide.text import Text, Token, is_han, read
 
@@ -135,8 +137,14 @@ def read_whole(answer: str) -> tuple[Text, ...] | None:
     return None if any(text.tail for text in texts) else texts
 
 
-def stand_in(lost: Gone, answer: tuple[Text, ...]) -> bool:
-    """True when something of what is gone stands in an answer, as `read_whole` gives it."""
+def are_left(asked: str, stored: str, answer: tuple[Text, ...]) -> bool:
+    """True when something that only `stored` names stands in an answer to `asked`, as `read_whole` gives it.
+
+    Whatever a policy leaves alone: what may differ in the questions is still no word of the new one.
+    """
+    one, other = features(asked), features(stored)
+    found = compare(one, other, GateRules())
+    lost = gone(one, other, frozenset((*found.vetoes, *found.raised)))
     return lost != NOTHING and any(_stands_in(lost, text) for text in answer)
 
 

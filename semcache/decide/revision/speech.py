@@ -1,9 +1,11 @@
 """What a revised answer says that no answer to the question would: refusals, talk of its making, foreign matter. Pure.
 
-Each is an objection only where the older answer (for foreign matter: or the question) did not say it too, for an answer
-about prompt injection may quote one. English and Chinese; other languages are not read for talk, for addresses
-and scripts they are. An address that is right but new is refused as well: nobody can tell it from one that was
-put in. Knows nothing of what is asked.
+What the older answer says too is its own matter, for an answer about prompt injection may quote one: of refusals, of
+what was done to an answer, and of foreign matter (there the question counts too) anything of that kind; of talk
+about answers and drafts only the very words, in older answer or question, for `the new version` excuses no `old
+answer`. An answer that begins with a refusal, or repeats the reviser's task, is never let pass. English and Chinese; other languages are not read for talk,
+for addresses and scripts they are. An address that is right but new is refused as well: nobody can tell it from one
+that was put in.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from semcache.decide.revision.flaws import Flaw
+from semcache.decide.revision.prompt import instruction_runs
+
+_RUN = 6
+"""Words of the instructions, one after another, that no answer holds by chance."""
 
 _I = r"\bi(?:['\u2019]m|\s{1,4}am|\s{1,4}was)"
 _CANNOT = rf"(?:\bi\s{{1,4}}(?:can(?:not|['\u2019]t|\s{{1,4}}not)|could\s{{1,4}}not|couldn['\u2019]t)|{_I}\s{{1,4}}(?:not\s{{1,4}}able|unable)\s{{1,4}}to)"
@@ -30,21 +36,32 @@ _REFUSALS = (
     "我(?:无法|不能|没法|没有办法|没有权限)(?:直接)?(?:回答|提供|帮助|确定|获取|访问|修改|给出|判断|完成)",
     "(?:缺少|缺乏|没有)(?:足够的?|相关的?)?(?:上下文|信息|背景)|信息不足|请(?:您)?提供(?:更多|具体|相关)",
 )
+_BEGINS_REFUSING = re.compile(
+    r"\A\W{0,8}(?:i['’]?m (?:very |really )?sorry|sorry,|i (?:can(?:no|['’])t|am unable|am not able|won['’]?t be able)"
+    r"|i['’]m (?:unable|not able)|unfortunately,? i (?:can|am)|as an ai\b|as a language model"
+    r"|(?:很|非常)?抱歉|对不起|我(?:无法|不能|没有办法)|作为(?:一个)?(?:ai|人工智能|语言模型))"
+)
+_ITS = r"\b(?:the|this|that|your|my|our)\s+"
 _WHICH = (
-    r"(?:previous|prior|stored|cached|old|older|original|earlier|existing|revised|updated|edited|new|newer)"
+    r"(?:previous|prior|stored|cached|old(?:er)?|original|earlier|existing|revised|updated|edited|new(?:er)?)"
+)
+_TALK = (
+    rf"{_ITS}(?:{_WHICH}|draft)\s+(?:answer|question|response|reply|draft)s?\b|\b(?:the|this|your)\s+draft\b|\b(?:old|stored|cached)[_ ]answer\b",
+    r"\b(?:json|search/replace)\s+(?:edit|patch)\b|[\"'](?:edit|changes|answer|old|new|replace|rewrite|keep)[\"']\s*:",
+    r"\b(?:answer|response)\s+(?:remains?|stays|was|is)\s+(?:unchanged|the\s+same|correct\s+as)\b",
+    r"\bno\s+(?:changes?|edits?)\s{0,4}(?:is|are|was|were)?\s{0,4}(?:needed|required|necessary|made)\b",
+    "(?:之前|先前|原来|原有|原先|原|旧|存储|缓存|以前|上面|上述|修改后|更新后|修订后|新)的?(?:答案|回答|回复)|旧的?问题",
+    "(?:上述|该|这份)?草稿|无需(?:修改|更改)|不需要(?:修改|更改)|保持不变即可",
 )
 _MAKINGS = (
-    rf"\b(?:the|this|that|your|my|our)\s{{1,4}}{_WHICH}\s{{1,4}}(?:answer|question|response|reply|version)s?\b",
+    rf"{_ITS}{_WHICH}\s{{1,4}}versions?\b",
     r"\bi(?:['\u2019]ve|\s{1,4}have)?\s{1,4}(?:\w{1,30}\s{1,4})?(?:updated|edited|revised|rewritten|changed|replaced|adapted|adjusted|modified|corrected|kept|swapped)\b",
     r"\bhere(?:['\u2019]s|\s{1,4}is|\s{1,4}are)\s{1,4}(?:the|your|an?)\s{1,4}(?:\w{1,30}\s{1,4})?(?:edit|edits|edited|revised|revision|updated|update|rewritten|rewrite|corrected|changes)\b",
     r"\bas\s{1,4}requested\b|\bper\s{1,4}your\s{1,4}(?:request|instructions?)\b",
-    r"\bno\s{1,4}(?:changes?|edits?)\s{1,4}(?:is|are|was|were)?\s{0,4}(?:needed|required|necessary|made)\b",
-    r"\b(?:answer|response)\s{1,4}(?:remains|stays|was|is)\s{1,4}(?:unchanged|the\s{1,4}same|correct\s{1,4}as)\b",
-    r"[\"'](?:edit|changes|answer|old|new|replace|rewrite|keep)[\"']\s{0,4}:",
-    "(?:之前|先前|原来|原有|原先|旧|存储|缓存|以前|上面|上述|修改后|更新后|修订后|新)的?(?:答案|回答|回复|问题|版本)",
+    "(?:之前|先前|原来|原有|原先|旧|存储|缓存|以前|上面|上述|修改后|更新后|修订后|新)的?(?:问题|版本)",
     "我(?:已经?|把|将|对)[^。！？\n]{0,12}(?:修改|更新|修订|改写|替换|编辑|调整|改为|改成)",
     "(?:以下|下面|这)是?(?:修改|更新|修订|编辑|改写)(?:后|过)?的?",
-    "(?:按照?|根据|应)您?的?(?:要求|请求|指示)(?:进行|做)?了?(?:修改|更新|编辑|调整)|无需(?:修改|更改)|不需要(?:修改|更改)",
+    "(?:按照?|根据|应)您?的?(?:要求|请求|指示)(?:进行|做)?了?(?:修改|更新|编辑|调整)",
 )
 _FOREIGN = (
     r"\b(?:ignore|disregard|forget|override)\s{1,4}(?:\w{1,30}\s{1,4}){0,3}(?:previous|prior|above|earlier|preceding|all|any|these|your)\b"
@@ -57,7 +74,7 @@ _FOREIGN = (
 )
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def _compiled(phrases: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(phrase, re.MULTILINE) for phrase in phrases)
 
@@ -73,27 +90,48 @@ def _address() -> re.Pattern[str]:
     )
 
 
-def talk(asked: str, old: str, new: str) -> Iterator[Flaw]:
+def talk(asked: str, old: str, new: str, fence: str = "") -> Iterator[Flaw]:
     """Yield what a revised answer says that it should not.
 
     Args:
         asked: the question that it is to answer.
         old: the answer that it was made of.
         new: the answer.
+        fence: the random word of the instructions; "" for none.
     """
     asked, old, new = asked.lower(), old.lower(), new.lower()
-    if _says_newly(_REFUSALS, new, old):
+    known = f"{old}\n{asked}"
+    if fence and fence.lower() in new:
+        yield Flaw.FENCE
+    if _BEGINS_REFUSING.search(new) or _says_newly(_REFUSALS, new, old):
         yield Flaw.REFUSAL
+    if _quotes_newly(_TALK, new, known) or _repeats_the_task(new):
+        yield Flaw.TALK
     if _says_newly(_MAKINGS, new, old):
         yield Flaw.MAKING
-    strange = _says_newly(_FOREIGN, new, f"{old}\n{asked}")
-    if strange or not addresses(new) <= addresses(old) | addresses(asked):
+    if _says_newly(_FOREIGN, new, known) or not addresses(new) <= addresses(old) | addresses(asked):
         yield Flaw.FOREIGN
 
 
 def _says_newly(phrases: tuple[str, ...], new: str, known: str) -> bool:
     """True when a phrase stands in `new`, and none like it in `known`; both in lower case."""
     return any(phrase.search(new) and not phrase.search(known) for phrase in _compiled(phrases))
+
+
+def _quotes_newly(phrases: tuple[str, ...], new: str, known: str) -> bool:
+    """True when a phrase stands in `new` in words that do not stand in `known`; both in lower case."""
+    return any(match[0] not in known for phrase in _compiled(phrases) for match in phrase.finditer(new))
+
+
+def _repeats_the_task(new: str) -> bool:
+    words = [word.strip(".,:;") for word in new.split()]
+    runs = _instructions()
+    return any(tuple(words[i : i + _RUN]) in runs for i in range(len(words) - _RUN + 1))
+
+
+@lru_cache(maxsize=1)
+def _instructions() -> frozenset[tuple[str, ...]]:
+    return instruction_runs(_RUN)
 
 
 def addresses(text: str) -> frozenset[str]:

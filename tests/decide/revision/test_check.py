@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import CachePolicy, DraftPolicy
-from semcache.decide.revision.check import WantedForm, check, hopeless
+from semcache.decide.revision.check import WantedForm, check
 from semcache.decide.revision.edit import Edit, Keep, Replace, Rewrite, Unreadable, apply_edit
+from semcache.decide.revision.stance import unmendable
 from tests.decide.build import policy
 
 FENCE = "k3x9q2m7"
@@ -44,7 +45,7 @@ def found(
     made = apply_edit(answer, edit)
     assert not isinstance(made, Unreadable)
     form = wanted or WantedForm(fence=FENCE)
-    return check(rules(), asked, stored, answer, made, edit, 0.93, Scored(score), form)
+    return check(rules(), asked, stored, answer, made, 0.93, Scored(score), form)
 
 
 NORWAY = "How many people live in Norway?"
@@ -61,7 +62,7 @@ def test_a_kept_answer_passes_where_gate_and_verifier_let_the_stored_one() -> No
     assert found(asked, stored, answer, Keep()) == ()
     assert found(asked, stored, answer, Keep(), score=0.94) == ("verifier",)
     assert found(asked, stored, answer, Keep(), score=None) == ("verifier",)
-    assert check(rules(), asked, stored, answer, answer, Keep(), 0.9, None, WantedForm()) == ("verifier",)
+    assert check(rules(), asked, stored, answer, answer, 0.9, None, WantedForm()) == ("verifier",)
 
 
 def test_a_kept_answer_never_passes_a_veto() -> None:
@@ -78,7 +79,7 @@ def test_the_verifier_judges_what_is_left_of_the_difference() -> None:
     verifier = Scored(0.2)
     asked = "Tell me how many people live in Japan"
     answer = ANSWER.replace("Norway", "Japan").replace("5.6", "124")
-    words = check(rules(), asked, NORWAY, ANSWER, answer, Rewrite(answer), 0.9, verifier, WantedForm())
+    words = check(rules(), asked, NORWAY, ANSWER, answer, 0.9, verifier, WantedForm())
     assert words == ("verifier",)
     assert "Japan" in verifier.asked[0][1]
 
@@ -120,7 +121,7 @@ def test_opposites_are_never_revised() -> None:
     edits: tuple[Edit, ...] = (Keep(), Rewrite("No, it is not safe for most people."))
     for edit in edits:
         assert found(asked, stored, "Yes, it is safe for most people.", edit, score=1.0) == ("opposite",)
-    assert hopeless(rules(), asked, stored) == "opposite"
+    assert unmendable(asked, stored, rules().gate) == "opposite"
 
 
 def test_texts_to_work_on_are_never_revised() -> None:
@@ -170,16 +171,14 @@ def test_the_form_asked_for_is_kept() -> None:
 def test_a_domain_without_a_verifier_still_has_its_gate() -> None:
     bare = replace(rules(), verifier=False)
     asked, stored = "How do I reset my password?", "How can I reset my password?"
-    assert check(bare, asked, stored, "So.", "So.", Keep(), 0.9, None, WantedForm()) == ()
-    assert "gate" in check(bare, JAPAN, NORWAY, ANSWER, ANSWER, Keep(), 0.9, None, WantedForm())
+    assert check(bare, asked, stored, "So.", "So.", 0.9, None, WantedForm()) == ()
+    assert "gate" in check(bare, JAPAN, NORWAY, ANSWER, ANSWER, 0.9, None, WantedForm())
 
 
 def test_a_domain_says_how_sure_the_verifier_must_be() -> None:
     strict = replace(rules(), drafts=DraftPolicy(min_score=0.98))
     asked, stored = "How do I reset my password?", "How can I reset my password?"
-    assert check(strict, asked, stored, "So.", "So.", Keep(), 0.9, Scored(0.94), WantedForm()) == (
-        "verifier",
-    )
+    assert check(strict, asked, stored, "So.", "So.", 0.9, Scored(0.94), WantedForm()) == ("verifier",)
 
 
 def test_where_another_amount_is_asked_about_other_figures_move_too() -> None:
@@ -192,8 +191,8 @@ def test_where_another_amount_is_asked_about_other_figures_move_too() -> None:
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=120), st.text(max_size=120))
 def test_checking_never_raises(asked: str, stored: str, before: str, after: str) -> None:
-    for edit in (Keep(), Replace(((before, after),)), Rewrite(after)):
-        words = check(rules(), asked, stored, before, after, edit, 0.9, Scored(1.0), WantedForm())
+    for made in (before, after):
+        words = check(rules(), asked, stored, before, made, 0.9, Scored(1.0), WantedForm())
         assert len(set(words)) == len(words)
 
 
@@ -202,4 +201,4 @@ def test_what_the_gate_vetoes_is_never_kept(asked: str, stored: str, answer: str
     from semcache.decide.gate import vetoes
 
     if set(vetoes(asked, stored, rules().gate)) - {"fragment"}:
-        assert check(rules(), asked, stored, answer, answer, Keep(), 1.0, Scored(1.0), WantedForm())
+        assert check(rules(), asked, stored, answer, answer, 1.0, Scored(1.0), WantedForm())

@@ -14,7 +14,6 @@ from semcache.decide.revision.edit import (
     Rewrite,
     Unreadable,
     apply_edit,
-    is_worth,
     read_edit,
 )
 
@@ -128,10 +127,3 @@ def test_disjoint_replacements_commute(news: list[str], data: st.DataObject) -> 
     expected = " ".join(news)
     assert apply_edit(answer, Replace(tuple(pairs))) == expected
     assert apply_edit(answer, Replace(tuple(shuffled))) == expected
-
-
-def test_an_edit_longer_than_its_answer_is_as_good_as_written_anew() -> None:
-    assert is_worth(Keep(), "")
-    assert is_worth(Replace((("30", "14"),)), TEXT)
-    assert not is_worth(Replace(((TEXT, TEXT),)), TEXT)
-    assert not is_worth(Rewrite("x"), TEXT)

@@ -6,21 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import GateRules
 from semcache.decide.features import features
-from semcache.decide.gate import compare
-from semcache.decide.revision.remains import MOST, NOTHING, are_unmoved, gone, read_whole, stand_in
+from semcache.decide.revision.remains import MOST, NOTHING, are_left, are_unmoved, gone, read_whole
 
 
 def left(asked: str, stored: str, answer: str) -> bool | None:
-    one, other = features(asked), features(stored)
-    found = compare(one, other, GateRules())
     texts = read_whole(answer)
-    return (
-        None
-        if texts is None
-        else stand_in(gone(one, other, frozenset((*found.vetoes, *found.raised))), texts)
-    )
+    return None if texts is None else are_left(asked, stored, texts)
 
 
 PAIRS = [

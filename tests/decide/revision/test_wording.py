@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import GateRules
+from semcache.core import Effect, GateRules
 from semcache.decide.revision.aspects import differ
-from semcache.decide.revision.objections import objections
+from semcache.decide.revision.flaws import Flaw
 from semcache.decide.revision.remains import read_whole
+from semcache.decide.revision.stance import unmendable
 from semcache.decide.revision.wording import Differences, Said, differences, is_reordered, said
+from tests.decide.revision.judged import against
 
 
 def heard(answer: str) -> Said:
@@ -48,18 +50,21 @@ def test_what_the_new_question_says_instead_must_be_there() -> None:
     )
     assert differences(asked, stored).come == (frozenset(("rental",)), frozenset(("garden",)))
     old = "Open the travel app and end the purchase."
-    half, whole = "Open the app and end the rental.", "Open the garden app and end the rental."
-    assert objections(asked, stored, old, half, GateRules(), None) == ("missing",)
-    assert objections(asked, stored, old, whole, GateRules(), None) == ()
+    half, whole = "Open the app and end the rental.", "Open the garden app, and end the rental within a day."
+    assert against(half, asked=asked, stored=stored, old=old) == ("missing",)
+    assert against(whole, asked=asked, stored=stored, old=old) == ()
 
 
 def test_a_changed_answer_is_held_to_its_words() -> None:
     asked, stored = "How do I cancel my order?", "How do I cancel my subscription?"
     old = "Open your subscription and press Cancel. The subscription ends."
-    half, whole = old.replace("your subscription", "your order"), old.replace("subscription", "order")
-    assert objections(asked, stored, old, half, GateRules(), None) == ("leftover",)
-    assert objections(asked, stored, old, whole, GateRules(), None) == ()
-    assert objections(asked, stored, old, old, GateRules(), None) == ()
+    half, whole = (
+        old.replace("your subscription", "your order"),
+        "Open your order and press Cancel. It stops.",
+    )
+    assert against(half, asked=asked, stored=stored, old=old) == ("leftover",)
+    assert against(whole, asked=asked, stored=stored, old=old) == ()
+    assert against(old, asked=asked, stored=stored, old=old) == ()
 
 
 def test_the_same_words_in_another_order_leave_nothing_to_put_in() -> None:
@@ -68,8 +73,9 @@ def test_the_same_words_in_another_order_leave_nothing_to_put_in() -> None:
     assert is_reordered(asked, stored)
     assert not is_reordered(asked, asked.replace(",", ""))
     assert not is_reordered("How do I cancel?", "How do I pay?")
-    old = "Omar fled."
-    assert objections(asked, stored, old, "Hasan fled.", GateRules(), None) in (("reordered",), ("stance",))
+    asked, stored = "Are quiet dogs or loud cats better pets?", "Are quiet cats or loud dogs better pets?"
+    old = "Cats are."
+    assert against("Dogs, surely.", asked=asked, stored=stored, old=old) == ("reordered",)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +91,7 @@ def test_the_same_words_in_another_order_leave_nothing_to_put_in() -> None:
 def test_sides_of_a_thing(one: str, other: str) -> None:
     assert differ(one, other)
     assert differ(other, one)
-    assert objections(one, other, "It is so.", "It is so.", GateRules(), None)[-1:] == ("aspect",)
+    assert unmendable(one, other, GateRules.all(Effect.OFF)) is Flaw.ASPECT
 
 
 @pytest.mark.parametrize(
