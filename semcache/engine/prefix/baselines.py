@@ -33,7 +33,13 @@ class _PlainOrder(ABC):
         """Let go of a queued node."""
         self._lanes.drop(node)
 
-    def pop(self, now: float, tenant: str | None = None) -> Victim | None:  # noqa: ARG002 (the seam's)
+    def pop(
+        self,
+        now: float,  # noqa: ARG002 (the seam's)
+        tenant: str | None = None,
+        *,
+        floors: bool = True,  # noqa: ARG002 (the seam's)
+    ) -> Victim | None:
         """Take out the next victim, of one tenant if named."""
         head = self._lanes.least(0, lambda _: True) if tenant is None else self._lanes.least_of(0, tenant)
         if head is None:

@@ -32,8 +32,10 @@ RECENCY = "recency"
 FREQUENCY = "frequency"
 QUOTA = "quota"
 WARMED = "warmed"
-REASONS = (PRUNED, RECENCY, FREQUENCY, QUOTA, WARMED)
-"""Deep and on probation; deep; shallow; for its tenant's own need; warmed, and nothing else was left."""
+RESERVE = "reserve"
+REASONS = (PRUNED, RECENCY, FREQUENCY, QUOTA, WARMED, RESERVE)
+"""Deep and on probation; deep; shallow; for its tenant's own need; warmed, and nothing else was left;
+kept by a tenant's floor, and nothing else was left at all."""
 
 _SHALLOW = KINDS
 _WARM = KINDS + 1
@@ -45,6 +47,9 @@ _LOWEST_RANK = -1e6
 
 _Worth = tuple[float, int]
 """What a node is worth and, among equals, the token clock at its last use: the least goes first."""
+
+_Choice = tuple[str, Head]
+"""Why a node goes, and which."""
 
 
 class HybridOrder:
@@ -63,6 +68,7 @@ class HybridOrder:
         self._lanes = Lanes(_WARM + 1)
         self._warmed: dict[int, int] = {}
         self._aside: set[str] = set()
+        self._floors_hold = True
         self._shallow = 0
         self._course: tuple[int, _Worth | None] | None = None
 
@@ -83,8 +89,11 @@ class HybridOrder:
         """Let go of a queued node that was pinned or got a child."""
         self._leave(node)
 
-    def pop(self, now: float, tenant: str | None = None) -> Victim | None:
-        """Take out the next victim: of one tenant if named, else of those above their floors."""
+    def pop(self, now: float, tenant: str | None = None, *, floors: bool = True) -> Victim | None:
+        """Take out the next victim: of one tenant if named, else of those above their floors.
+
+        Without `floors`, and when these have nothing to give, of anybody.
+        """
         self._release(now)
         choice = (self._further() if tenant is None else None) or self._choose(tenant)
         if choice is None and self._aside:
@@ -92,10 +101,12 @@ class HybridOrder:
             choice = self._choose(tenant)
         if choice is None:
             choice = self._last_resort(tenant)
+        if choice is None and tenant is None and not floors:
+            choice = self._withheld()
         if choice is None:
             return None
         reason, head = choice
-        most = self._most(head, tenant)
+        most = self._most(head, is_bound=tenant is None and reason != RESERVE)
         self._leave(head.node)
         self._warmed.pop(head.node, None)
         self._habits.bury(head.node, now)
@@ -175,7 +186,7 @@ class HybridOrder:
         if self._lanes.drop(node) == _SHALLOW:
             self._shallow -= self._nodes.length[node]
 
-    def _choose(self, tenant: str | None) -> tuple[str, Head] | None:
+    def _choose(self, tenant: str | None) -> _Choice | None:
         """Find the next victim among those that are not to be kept, and the reason."""
         best: tuple[_Worth, Head, int] | None = None
         second: _Worth | None = None
@@ -199,7 +210,7 @@ class HybridOrder:
             self._course = (best[2], second)
         return self._reason(best[2]), best[1]
 
-    def _further(self) -> tuple[str, Head] | None:
+    def _further(self) -> _Choice | None:
         """Go on in the lane of the last victim while no other lane has anything worth less.
 
         Victims come in numbers, and asking all lanes for each of them would cost most of the time.
@@ -246,7 +257,7 @@ class HybridOrder:
         return self._lanes.least_of(lane, tenant)
 
     def _may_give(self, tenant: str) -> bool:
-        if self._shares is None or self._shares.spare(tenant, self._nodes.held):
+        if self._shares is None or not self._floors_hold or self._shares.spare(tenant, self._nodes.held):
             return True
         self._aside.add(tenant)
         return False
@@ -259,11 +270,11 @@ class HybridOrder:
                 self._aside.discard(tenant)
                 self._lanes.relist(tenant)
 
-    def _most(self, head: Head, tenant: str | None) -> int | None:
-        """Say how much of a victim may go at once: its new end first, and nothing below a floor for others."""
+    def _most(self, head: Head, *, is_bound: bool) -> int | None:
+        """Say how much of a victim may go at once: its new end first, and if bound nothing below a floor."""
         length = self._nodes.length[head.node]
         most = self._habits.excess(head.node) or length
-        if tenant is None and self._shares is not None:
+        if is_bound and self._shares is not None:
             most = min(most, self._shares.spare(head.tenant, self._nodes.held))
         return most if most < length else None
 
@@ -274,10 +285,21 @@ class HybridOrder:
             del self._warmed[head.node]
             self.add(head.node)
 
-    def _last_resort(self, tenant: str | None) -> tuple[str, Head] | None:
+    def _last_resort(self, tenant: str | None) -> _Choice | None:
         """Give a node that is to be kept: better than to refuse a request that is there."""
         head = self._head(_WARM, tenant)
         return None if head is None else (WARMED, head)
+
+    def _withheld(self) -> _Choice | None:
+        """Give a node that a floor keeps, in the order that holds for all others."""
+        for tenant in self._aside:
+            self._lanes.relist(tenant)
+        self._aside.clear()
+        self._floors_hold = False
+        choice = self._choose(None) or self._last_resort(None)
+        self._floors_hold = True
+        self._course = None
+        return None if choice is None else (RESERVE, choice[1])
 
 
 def _anybody(_: str) -> bool:

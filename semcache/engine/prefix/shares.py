@@ -1,7 +1,7 @@
 """How much of the pool a tenant may fill, and how much nobody can take from it. In tokens.
 
-A tenant above its ceiling makes room among its own; one at or below its floor never gives room for
-another. The public ("" as a tenant) is counted apart, like one more tenant. Knows no nodes: who
+A tenant above its ceiling makes room among its own; one at or below its floor gives no room for
+another, unless a request would fail without it. The public ("" as a tenant) is counted apart, like one more tenant. Knows no nodes: who
 holds how much is an argument, as the tree counts it.
 """
 
@@ -102,7 +102,7 @@ class Shares:
         return min(floor, (self.capacity - self._named) // max(len(held), 1))
 
     def spare(self, tenant: str, held: Mapping[str, int]) -> int:
-        """Count the tokens of a tenant that may go for the need of others; at least 0. O(1)."""
+        """Count the tokens of a tenant that others may push out; at least 0. O(1)."""
         return max(held.get(tenant, 0) - self.floor(tenant, held), 0)
 
     def cuts(self, tenant: str, tokens: int, held: Mapping[str, int], free: int) -> tuple[Cut, ...]:

@@ -194,18 +194,20 @@ class PrefixTree:
         now: float,
         *,
         tenant: str | None = None,
+        floors: bool = True,
         leaving: Callable[[Leaving], None] | None = None,
     ) -> tuple[Run, ...]:
         """Free `tokens` slots, or all evictable ones if fewer, of one tenant if named; give them back.
 
         Only unpinned nodes go, tails before heads, in the queue's order; of the last victim only
-        as much as is needed. No walk over the tree. Fewer go if the queue withholds some.
+        as much as is needed. No walk over the tree. Fewer go if the queue withholds some, which it
+        does for tenants' floors; without `floors` these go last.
         `leaving` is told of each victim (for a second tier), and must not call the tree.
         """
         freed: list[Run] = []
         wanted = tokens
         while wanted > 0:
-            victim = self._structure.queue.pop(now, tenant)
+            victim = self._structure.queue.pop(now, tenant, floors=floors)
             if victim is None:
                 break
             run = self._free(victim, wanted, leaving)

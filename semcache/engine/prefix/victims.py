@@ -97,7 +97,7 @@ class Decay(Protocol):
 class Victim(NamedTuple):
     """The node that goes next, and why in one short word for the counters ("recency", ...).
 
-    `most` tokens at most may be cut off (None: all): a tenant's floor is not undercut for another.
+    `most` tokens at most may be cut off (None: all): a floor that holds is not undercut for another tenant.
     """
 
     node: int
@@ -120,10 +120,12 @@ class Queue(Protocol):
         """Let go of a queued node that was pinned or got a child; its columns are still as at `add`."""
         ...
 
-    def pop(self, now: float, tenant: str | None = None) -> Victim | None:
+    def pop(self, now: float, tenant: str | None = None, *, floors: bool = True) -> Victim | None:
         """Take out the next victim, of one tenant if named; None when there is none.
 
         The tree then frees it whole, or cuts off its tail and adds it again with its new `end`.
+        Without `floors` those that are at theirs give, too, when nobody else has anything to give.
+        Such a victim costs O(tenants at their floors): it is for need, not for every day.
         """
         ...
 

@@ -160,14 +160,30 @@ class Planner:
                 continue
             youngest = self._roster.running[-1]
             if youngest is sequence and len(self._roster.running) == 1:
-                error = EngineError("the request needs more memory for keys and values than the engine has")
-                self._roster.fail(sequence.generation, error)
+                if self._secure_alone(sequence, count):
+                    break
                 return False
             self._roster.preempt(youngest)
             if youngest is sequence:
                 return False
         sequence.planned = count
         return True
+
+    def _secure_alone(self, sequence: Sequence, count: int) -> bool:
+        """Get slots for the only one that runs, from tenants' floors if need be; False when it failed.
+
+        A floor is a promise about what was computed, and here a user waits. In the background nobody does.
+        """
+        if sequence.generation.request.background:
+            error = EngineError(
+                "work in the background needs more memory for keys and values than the engine can spare"
+            )
+        elif self._pool.secure(sequence, count, floors=False):
+            return True
+        else:
+            error = EngineError("the request needs more memory for keys and values than the engine has")
+        self._roster.fail(sequence.generation, error)
+        return False
 
 
 def _same_next(one: Sequence, other: Sequence) -> bool:

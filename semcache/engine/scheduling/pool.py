@@ -107,21 +107,28 @@ class Pool:
             return None
         return Lease(stem.tail.cut_first(stem.tail.capacity), holders)
 
-    def secure(self, sequence: Sequence, count: int) -> bool:
-        """Make the tail long enough for `count` more tokens; False when there is no room."""
+    def secure(self, sequence: Sequence, count: int, *, floors: bool = True) -> bool:
+        """Make the tail long enough for `count` more tokens; False when there is no room.
+
+        Without `floors` what they keep is room, too.
+        """
         missing = sequence.in_use + count - sequence.tail.capacity
         if missing <= 0:
             return True
         end = sequence.tail.end
         near = end if end is not None else _end(sequence)
         ahead = self._step if sequence.answer is not None else min(AHEAD, sequence.pending)
-        if ahead > missing and ahead <= self._slots.room:
-            missing = ahead  # many at once, so that they lie side by side
-        taken = self._slots.take(missing, near, sequence.generation.job.tenant)
+        most = ahead if ahead <= self._slots.room else missing  # many at once, so that they lie side by side
+        tenant = sequence.generation.job.tenant
+        taken = self._slots.take(missing, near, tenant, most=most, floors=floors)
         if taken is None:
             return False
         sequence.tail.grow(taken)
         return True
+
+    def reconsider(self) -> None:
+        """Look at the room anew, since a request is over."""
+        self._slots.reconsider()
 
     def trim(self, sequences: Row[Sequence]) -> bool:
         """Take back what sequences hold ahead of the next pass; False when there was nothing."""

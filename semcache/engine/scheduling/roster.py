@@ -120,6 +120,7 @@ class Roster:
         generation.is_over = True
         if generation in self._generations:
             del self._generations[generation]
+            self._pool.reconsider()
             if not generation.request.background:
                 self.users -= 1
                 self.choices -= generation.open

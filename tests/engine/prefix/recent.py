@@ -28,7 +28,7 @@ class LeastRecent:
     def remove(self, node: int) -> None:
         del self._tickets[node]
 
-    def pop(self, now: float, tenant: str | None = None) -> Victim | None:
+    def pop(self, now: float, tenant: str | None = None, *, floors: bool = True) -> Victim | None:
         kept = []
         found = None
         while self._heap and found is None:

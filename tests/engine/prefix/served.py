@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from semcache.engine.layers import PUBLIC, Layer, Layers, Owner
 from semcache.engine.memory.allocator import RunAllocator
-from semcache.engine.prefix.eviction import HybridPolicy
+from semcache.engine.prefix.eviction import RESERVE, HybridPolicy
 from semcache.engine.prefix.handles import Handle, Leaving
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import Shares
@@ -30,9 +30,20 @@ class Running:
 
 
 class Served:
-    """Every step keeps the contracts of the tree, and looks at what each victim leaves its tenant."""
+    """Every step keeps the contracts of the tree, and looks at what each victim leaves its tenant.
 
-    def __init__(self, capacity: int, rules: EvictionRules | None = None, shares: Shares | None = None):
+    Without `floors` what is lacking comes from below them.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        rules: EvictionRules | None = None,
+        shares: Shares | None = None,
+        *,
+        floors: bool = True,
+    ):
+        self.floors = floors
         self.policy = HybridPolicy(capacity, rules, shares)
         self.tree = PrefixTree(capacity, self.policy.order, self.policy)
         self.pool = RunAllocator(capacity)
@@ -57,6 +68,8 @@ class Served:
             self.end(one)
             return
         self.evict(count - self.pool.free)
+        if not self.floors:
+            self.evict(count - self.pool.free, floors=False)
         runs = self.pool.take(count)
         if runs is None:
             self.end(one)
@@ -70,21 +83,31 @@ class Served:
         self.running.remove(one)
         self.pool.give(self.tree.unlock(one.handle))
 
-    def evict(self, count: int, name: str | None = None) -> None:
-        """Free slots; a tenant named is the only one to lose any, and without a name floors hold."""
+    def evict(self, count: int, name: str | None = None, *, floors: bool = True) -> None:
+        """Free slots; a tenant named is the only one to lose any, and without a name `floors` hold.
+
+        If these do not, everything that nobody uses can be had, and they are undercut only by what is lacking.
+        """
 
         def leaving(left: Leaving) -> None:
             tenant, held = left.owner.tenant, self.tree.held
             assert name in (None, tenant), "another tenant's tokens went"
-            if name is None and self.shares is not None and tenant in held:
+            if name is None and floors and self.shares is not None and tenant in held:
                 assert held[tenant] >= self.shares.floor(tenant, held), "a floor was undercut for another"
 
         if count > 0:
-            most = self.tree.evictable
-            freed = self.tree.evict(count, self.now, tenant=name, leaving=leaving)
-            if name is None and self.shares is None:
+            most, broken = self.tree.evictable, self.broken
+            freed = self.tree.evict(count, self.now, tenant=name, floors=floors, leaving=leaving)
+            if name is None and (self.shares is None or not floors):
                 assert total(freed) == min(count, most)
+            if floors or self.shares is None:
+                assert self.broken == broken
             self.pool.give(freed)
+
+    @property
+    def broken(self) -> int:
+        """Count the tokens that floors kept and had to give."""
+        return dict(self.tree.counts().evictions).get(RESERVE, 0)
 
     def warm(self, one: Running, seconds: float) -> None:
         if one.handle.length and not one.is_forgotten:

@@ -133,9 +133,11 @@ def test_a_tenant_that_was_set_aside_comes_back_in_its_place() -> None:
 # Many short lives.
 
 
-def walk(seed: int, capacity: int, active: int, rules: EvictionRules, shares: Shares | None) -> Served:
+def walk(
+    seed: int, capacity: int, active: int, rules: EvictionRules, shares: Shares | None, *, floors: bool = True
+) -> Served:
     chance = Random(seed)
-    served = Served(capacity, rules, shares)
+    served = Served(capacity, rules, shares, floors=floors)
     mids = [[chance.randrange(2) for _ in range(chance.randint(0, 5))] for _ in range(4)]
     for step in range(250):
         served.now += chance.choice((0.0, 0.3, 1.0))
@@ -159,6 +161,8 @@ def walk(seed: int, capacity: int, active: int, rules: EvictionRules, shares: Sh
         if step % 20 == 0:
             served.check()
     served.check()
+    if not floors:
+        served.evict(capacity, floors=False)
     return served
 
 
@@ -169,6 +173,9 @@ def test_any_order_of_requests(capacity: int, active: int) -> None:
     for seed in range(24):
         shares = shares_of(capacity) if seed % 4 == 3 else None
         served = walk(seed, capacity, active, RULES[seed % 3], shares)
+        reasons |= {reason for reason, _ in served.tree.counts().evictions}
+    for seed in range(24, 32):
+        served = walk(seed, capacity, active, RULES[seed % 3], shares_of(capacity), floors=False)
         reasons |= {reason for reason, _ in served.tree.counts().evictions}
     assert reasons == set(REASONS), "something never happens here"
 
@@ -209,6 +216,10 @@ class ServedMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 20), name=st.sampled_from([None, None, "", "a", "b", "local"]))
     def evict(self, count: int, name: str | None) -> None:
         self.served.evict(count, name)
+
+    @rule(count=st.integers(1, 40))
+    def evict_in_need(self, count: int) -> None:
+        self.served.evict(count, floors=False)
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 60.0]))
     def wait(self, seconds: float) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from semcache.engine.layers import PUBLIC, Layer, Owner
 from semcache.engine.memory.allocator import RunAllocator
-from semcache.engine.prefix.eviction import QUOTA, HybridOrder, HybridPolicy
+from semcache.engine.prefix.eviction import PRUNED, QUOTA, RESERVE, HybridOrder, HybridPolicy
 from semcache.engine.prefix.frequency import HalfLife
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import CeilingError, Cut, Share, Shares, SharesError
@@ -147,6 +147,56 @@ def test_public_tokens_have_a_floor_of_their_own() -> None:
     for at, prompt in enumerate(prompts(1000, 40, 90)):
         engine.ask(tenant("a"), prompt, 1.0 + at)
     assert engine.tree.held[""] == 200
+
+
+def test_in_need_floors_give_last_and_what_is_worth_least_first() -> None:
+    rows = Rows()
+    rows.held = held = Counter()
+    shares = Shares(2000, default=Share(300))
+    order = HybridOrder(rows, 2000, HalfLife(), EvictionRules(learns=False), shares)
+    reused = rows.new(300, tenant="b")
+    rows.hits[reused] = 1
+    order.used([reused], 1.0)
+    order.add(reused)
+    for name, size in (("a", 300), ("c", 300), ("d", 400), ("e", 50), ("e", 300)):
+        node = rows.new(size, tenant=name)
+        if size == 50:
+            order.warm(node, until=99.0)
+        order.add(node)
+    seen: list[tuple[str, str, int | None]] = []
+    while (victim := order.pop(10.0, floors=False)) is not None:
+        seen.append((rows.tenants[victim.node], victim.reason, victim.most))
+        if victim.most is not None:
+            rows.trim(victim.node, victim.most)
+            order.add(victim.node)
+        else:
+            rows.free(victim.node)
+        order.check_integrity()
+    assert not held.total()
+    assert seen == [
+        ("d", PRUNED, 100),
+        ("e", PRUNED, 50),
+        ("a", RESERVE, None),
+        ("c", RESERVE, None),
+        ("d", RESERVE, None),
+        ("e", RESERVE, None),
+        ("b", RESERVE, None),
+        ("e", RESERVE, None),
+    ]
+
+
+def test_what_a_floor_gave_up_is_kept_again_when_it_is_back() -> None:
+    engine = Engine(1000, Shares(1000, tenants={"b": Share(300)}))
+    prompt = prompts(0, 1, 300)[0]
+    engine.ask(tenant("b"), prompt, 0.0)
+    engine.slots.give(engine.tree.evict(120, 1.0, floors=False))
+    assert engine.tree.held["b"] == 180
+    assert engine.tree.evict(1, 2.0) == ()
+    assert engine.ask(tenant("b"), prompt, 3.0) == 180
+    for at, other in enumerate(prompts(1000, 30, 90)):
+        engine.ask(tenant("a"), other, 4.0 + at)
+    assert engine.tree.held["b"] == 300
+    assert dict(engine.tree.counts().evictions)[RESERVE] == 120
 
 
 class Asked(Counter[str]):

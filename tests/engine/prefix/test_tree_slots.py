@@ -207,7 +207,7 @@ def test_a_second_tier_is_told_what_leaves_and_behind_what() -> None:
 
 def test_a_queue_may_give_only_a_part_of_a_victim() -> None:
     class Sparing(LeastRecent):
-        def pop(self, now: float, tenant: str | None = None) -> Victim | None:
+        def pop(self, now: float, tenant: str | None = None, *, floors: bool = True) -> Victim | None:
             victim = super().pop(now, tenant)
             return victim and victim._replace(most=3)
 
