@@ -136,7 +136,9 @@ def test_another_tenants_file_is_for_that_tenant(tmp_path: Path) -> None:
 
 def test_what_the_operator_closed_stays_closed_and_budgets_stay(tmp_path: Path) -> None:
     path = tmp_path / "acme.yaml"
-    costs = "costs: {budgets: [{name: all, hard_usd: 12.5, keys: [site]}]}\nhistory: {most: window, above: 9000}"
+    costs = (
+        "costs: {budgets: [{name: all, hard_usd: 12.5, keys: [site]}]}\nhistory: {most: window, above: 9000}"
+    )
     keys = f'access: {{keys: [{{name: site, hash: "sha256:{"ab" * 32}", labels: {{project: web}}}}]}}'
     closed = POLICY.replace("code: {mode: exact}", "code: {mode: off}").replace(
         "medical: {", "medical: {mode: exact, "
