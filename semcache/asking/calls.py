@@ -6,20 +6,18 @@ or money.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from semcache.answer.assemble import JsonAssembler
 from semcache.answer.canonical import Incomplete
-from semcache.answer.decode import close, content_coding, decoded
+from semcache.asking.exchange import completion_of, exchange
 from semcache.core import Completion
 from semcache.errors import UpstreamError
 from semcache.journey import Asked, Backend, Step, call_of
-from semcache.ports import UpstreamCall
+from semcache.ports import UpstreamCall, UpstreamReply
 
 _STREAMING = frozenset(("stream", "stream_options"))
 _NOBODY = frozenset(("upstream_unreachable", "upstream_unavailable", "upstream_busy"))
@@ -65,29 +63,17 @@ async def ask_again(step: Step, deadline: float, temperature: float | None = Non
 async def ask(backend: Backend, call: UpstreamCall, deadline: float) -> Completion | Failed:
     """Send a call and read its whole answer; every fault of the upstream is a `Failed`."""
     try:
-        async with asyncio.timeout(deadline):
-            return await _answer(backend, call)
+        return await exchange(backend, call, deadline, _read)
     except TimeoutError:
         return Failed("late")
     except UpstreamError as error:
         return Failed(error.code or "upstream")
 
 
-async def _answer(backend: Backend, call: UpstreamCall) -> Completion | Failed:
-    reply = await backend.generator.open(call)
-    try:
-        if reply.status != 200:
-            return Failed(f"status-{reply.status}")
-        assembler = JsonAssembler(LONGEST)
-        body = decoded(reply, content_coding(reply.headers), max_bytes=LONGEST)
-        try:
-            async for chunk in body:
-                assembler.feed(chunk)
-        finally:
-            await close(body)
-    finally:
-        await reply.aclose()
-    found = assembler.finish()
+async def _read(reply: UpstreamReply) -> Completion | Failed:
+    if reply.status != 200:
+        return Failed(f"status-{reply.status}")
+    found = await completion_of(reply, LONGEST)
     return Failed(found.reason) if isinstance(found, Incomplete) else found
 
 

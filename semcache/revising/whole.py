@@ -5,15 +5,13 @@ Every fault of the upstream becomes a word; none is raised. Knows nothing of wha
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from semcache.answer.assemble import JsonAssembler
 from semcache.answer.canonical import Incomplete
-from semcache.answer.decode import close, content_coding, decoded
+from semcache.asking.exchange import body_of, completion_of, exchange
 from semcache.core import Completion, Usage
 from semcache.errors import SemcacheError
 from semcache.journey import Backend
@@ -41,12 +39,7 @@ class Failed:
 async def ask(backend: Backend, call: UpstreamCall, deadline: float) -> Completion | Failed:
     """Send a call and read its whole answer within `deadline` seconds."""
     try:
-        async with asyncio.timeout(deadline):
-            reply = await backend.generator.open(call)
-            try:
-                return await _read(reply)
-            finally:
-                await reply.aclose()
+        return await exchange(backend, call, deadline, _read)
     except TimeoutError:
         return Failed("late")
     except SemcacheError:
@@ -55,29 +48,11 @@ async def ask(backend: Backend, call: UpstreamCall, deadline: float) -> Completi
 
 async def _read(reply: UpstreamReply) -> Completion | Failed:
     if reply.status in _REFUSED:
-        return Failed("refused", _param(await _whole(reply)))
+        return Failed("refused", _param(await body_of(reply, LONGEST)))
     if reply.status != 200:
         return Failed("upstream")
-    assembler = JsonAssembler(LONGEST)
-    assembler.feed(await _whole(reply))
-    found = assembler.finish()
+    found = await completion_of(reply, LONGEST)
     return Failed("incomplete", usage=found.usage) if isinstance(found, Incomplete) else found
-
-
-async def _whole(reply: UpstreamReply) -> bytes:
-    """Read a body; of one that is too long no more than shows that it is."""
-    parts: list[bytes] = []
-    size = 0
-    body = decoded(reply, content_coding(reply.headers), max_bytes=LONGEST)
-    try:
-        async for chunk in body:
-            parts.append(chunk)
-            size += len(chunk)
-            if size > LONGEST:
-                break
-    finally:
-        await close(body)
-    return b"".join(parts)
 
 
 def _param(body: bytes) -> str:
