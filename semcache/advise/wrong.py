@@ -12,7 +12,7 @@ Two ways, the first wherever it can be had:
   wrong. Three doubts make it an interval, by drawing all three: the calibration rests on a finite number of held-out pairs
   (a beta distribution for each score bin, Jeffreys' prior); hits are wrong by chance (binomial); and this log is other traffic
   than that (its odds are those of the calibration times exp(SHIFT x normal), one factor for the whole log). SHIFT is
-  stated, not fitted: twice the odds either way at one standard deviation covers what public streams showed.
+  stated, not fitted: 2.5 times the odds either way at one standard deviation covers what public streams showed.
 
 Knows no pipeline and no files.
 """
@@ -96,9 +96,7 @@ class WrongHits:
         return self.high * self.hits
 
 
-def expected_wrong(
-    hits: int, scores: Sequence[float], compared: Compared, prior: Prior | None, share: float = 1.0
-) -> WrongHits:
+def expected_wrong(hits: int, scores: Sequence[float], compared: Compared, prior: Prior | None) -> WrongHits:
     """Give how many of these hits are wrong, by the best way that there is.
 
     Args:
@@ -106,9 +104,7 @@ def expected_wrong(
         scores: the verifier's, of those that have one, in [0, 1].
         compared: of those whose both answers are known (a fair sample of them is enough).
         prior: the shipped calibration; None: there is no verifier.
-        share: of the log that was replayed; does not change shares, only kept for callers' sums.
     """
-    del share
     if compared.decided >= _ENOUGH or (compared.decided and not (scores and prior)):
         return _by_answers(hits, compared)
     if scores and prior is not None:
