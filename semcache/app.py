@@ -33,13 +33,10 @@ from semcache.lookup.follower import Follower
 from semcache.lookup.mirror import gpu_factory
 from semcache.parts import (
     Ids,
-    SystemClock,
-    Tasks,
     assembler_for,
     backends_of,
     log_standing,
     open_or_do_without,
-    quotas,
     tidying,
     upstreams_known,
     verifier_or_none,
@@ -52,6 +49,7 @@ from semcache.policy.watch import LivePolicies
 from semcache.ports import Change
 from semcache.prefix_parts import engine_door, open_shelf, prefixes_of, warming_of
 from semcache.prefixes import Prefixes
+from semcache.process import SystemClock, Tasks, quotas
 from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate

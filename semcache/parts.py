@@ -1,4 +1,4 @@
-"""What a worker or a command is built from: clock, tasks, encoder, store, upstreams.
+"""What a worker or a command is built from: encoder, store, upstreams.
 
 Builders only; `app` puts them together.
 """
@@ -11,8 +11,7 @@ import hashlib
 import json
 import random
 import secrets
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,60 +36,17 @@ from semcache.models.catalogue import resolve
 from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
-from semcache.policy.watch import LivePolicies
 from semcache.prefixes import Prefixes
+from semcache.process import SystemClock
 from semcache.settings import Settings, UpstreamSettings, resolve_secret
 from semcache.store.embedded import embedded_url
 from semcache.store.link import LinkRules
-from semcache.store.redis_store import Quota, RedisStore, StoreRules
+from semcache.store.redis_store import RedisStore, StoreRules
 
 _log = structlog.get_logger()
 _TIDY_EVERY = 60.0
 _COMMAND_DEADLINE = 10.0
 """Seconds a command waits where a request would wait a fraction of one."""
-
-
-class SystemClock:
-    """The machine's clocks."""
-
-    def now(self) -> float:
-        """Give Unix seconds."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Give seconds that never go back."""
-        return time.monotonic()
-
-
-class Tasks:
-    """Background tasks of a worker, all cancelled and awaited at its end, before any adapter closes.
-
-    Not a TaskGroup: one request's defect must not end everybody's.
-    """
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    async def __aenter__(self) -> Tasks:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Start a task that lives no longer than the worker."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("a background task failed", error=type(error).__name__, exc_info=error)
 
 
 def open_store(settings: Settings) -> RedisStore:
@@ -227,19 +183,6 @@ def _named(domain: str, policy: CachePolicy) -> Iterator[_Named]:
         ("drafts", "reviser", policy.drafts.reviser),
     ):
         yield ("domains", domain, part, knob), wish.partition("/")[0]
-
-
-def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:
-    """Give what each tenant may hold, by the policies in force."""
-
-    def quota_of(tenant: TenantId) -> Quota:
-        default = Quota()
-        if tenant not in policies.current.tenants:
-            return default
-        told = policies.current.quota(tenant)
-        return Quota(told.max_entries or default.entries, told.max_bytes or default.bytes)
-
-    return quota_of
 
 
 def backends_of(settings: Settings, engine_socket: str, prefixes: Prefixes | None) -> dict[str, Backend]:

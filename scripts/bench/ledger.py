@@ -35,7 +35,7 @@ from semcache.cost.savings import costed
 from semcache.cost.segments import files
 from semcache.cost_port import DAY, CostKey, CostSums
 from semcache.cost_rules import CostPolicy
-from semcache.parts import SystemClock
+from semcache.process import SystemClock
 from semcache.store.cost_book import RedisCostBook
 from semcache.store.embedded import ChildRules, ValkeyChild
 from semcache.store.link import LinkRules

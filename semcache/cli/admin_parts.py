@@ -6,23 +6,21 @@ looks at `tests/review/test_small.py`.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
-from semcache.core import CachePolicy, TenantId
+from semcache.core import CachePolicy
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
 from semcache.errors import EncoderError
-from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.watch import LivePolicies
+from semcache.process import SystemClock, Tasks, quotas
 from semcache.review.access import Opened, Role, TokenSpec, Tries, is_loopback, open_tokens
 from semcache.review.api import guarded, review_app
 from semcache.review.costing import Costing, CostShelves
@@ -40,24 +38,12 @@ from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
 from semcache.store.lint_shelf import RedisLintShelf
 from semcache.store.queue import ReviewShelves
-from semcache.store.redis_store import Quota, RedisStore, StoreRules
+from semcache.store.redis_store import RedisStore, StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
 
 _log = structlog.get_logger()
 _DEADLINE = 5.0
 """Seconds that a human waits for the store, where a request would wait a fraction of one."""
-
-
-class MachineClock:
-    """The machine's clocks."""
-
-    def now(self) -> float:
-        """Give Unix seconds."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Give seconds that never go back."""
-        return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +78,11 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
         StoreError: the URL is not usable.
     """
     async with AsyncExitStack() as stack:
-        clock = MachineClock()
+        clock = SystemClock()
         policies = await LivePolicies.open(settings.policies)
-        spawn = _spawning(stack)
-        spawn(policies.run())
-        rules = StoreRules(link=LinkRules(deadline=_DEADLINE), quota_of=_quotas(lambda: policies.current))
+        tasks = await stack.enter_async_context(Tasks())
+        tasks.spawn(policies.run())
+        rules = StoreRules(link=LinkRules(deadline=_DEADLINE), quota_of=quotas(policies))
         store = RedisStore(url, clock, rules)
         verdicts = RedisVerdicts(url, clock, rules, VerdictRules())
         evidence = EvidenceShelves(url, rules.link)
@@ -106,7 +92,7 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
             stack.push_async_callback(part.aclose)
         shelf = Shelf(store, verdicts, queue.queue, evidence.labels)
         verifier, prior = (LateVerifier(), _prior()) if scores else (None, None)
-        standings = Standings(evidence.labels, prior, clock, spawn)
+        standings = Standings(evidence.labels, prior, clock, tasks.spawn)
 
         async def standing(policy: CachePolicy) -> Standing | None:
             await standings.serving(policy)
@@ -186,33 +172,3 @@ def _prior() -> Prior | None:
         return open_prior()
     except EncoderError:
         return None  # then standings rest on the tenant's own evidence
-
-
-def _quotas(snapshot: Callable[[], PolicySnapshot]) -> Callable[[TenantId], Quota]:
-    def quota_of(tenant: TenantId) -> Quota:
-        default, current = Quota(), snapshot()
-        if tenant not in current.tenants:
-            return default
-        told = current.quota(tenant)
-        return Quota(told.max_entries or default.entries, told.max_bytes or default.bytes)
-
-    return quota_of
-
-
-def _spawning(stack: AsyncExitStack) -> Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]:
-    """Give what starts tasks that end with the stack."""
-    tasks: set[asyncio.Task[Any]] = set()
-
-    async def end() -> None:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def spawn(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        return task
-
-    stack.push_async_callback(end)
-    return spawn

@@ -20,10 +20,11 @@ from semcache.answer.warming import readable, worth_it
 from semcache.core import TenantId
 from semcache.engine.launch import socket_path
 from semcache.errors import EngineError, RequestError, SemcacheError, StoreError, UpstreamError
-from semcache.parts import SystemClock, policies_of
+from semcache.parts import policies_of
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.prefix_parts import OWNERS_FILE, engine_door, open_shelf, prefixes_of, warm_rules
 from semcache.prefixes import Prefixes
+from semcache.process import SystemClock
 from semcache.proxy.openai_chat import parse_chat
 from semcache.settings import Settings
 from semcache.store.warm_shelf import WarmShelf

@@ -28,11 +28,12 @@ from semcache.evaluate.asking import UPSTREAM
 from semcache.evaluate.domains import AS_STATED, Variation, as_domain, domain_of, varied
 from semcache.journey import Asked, Backend, Forwarded, Trace
 from semcache.lookup.faiss_index import FaissIndex
-from semcache.parts import SystemClock, Tasks, assembler_for, encoder_options, verifier_or_none
+from semcache.parts import assembler_for, encoder_options, verifier_or_none
 from semcache.pipeline import Pipeline
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, Generator, VectorIndex
+from semcache.process import SystemClock, Tasks
 from semcache.remembering import Memory
 from semcache.settings import Settings
 from semcache.standings import Allowance, Unbounded

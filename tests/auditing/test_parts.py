@@ -23,8 +23,8 @@ from semcache.core import Bypass, Completion, Draft, Embedding, EntryId, Hit, Mi
 from semcache.errors import EncoderError, UpstreamError
 from semcache.evidence_port import ServedHit, Spending
 from semcache.journey import Backend
-from semcache.parts import SystemClock
 from semcache.ports import UpstreamCall
+from semcache.process import SystemClock
 from semcache.store.embedded import ValkeyChild
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules

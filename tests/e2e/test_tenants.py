@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from semcache.core import EntryId, ReviewStatus, TenantId
-from semcache.parts import SystemClock
+from semcache.process import SystemClock
 from semcache.store.redis_store import RedisStore, StoreRules
 from tests.e2e.running import Proxy, Reply, running
 from tests.e2e.tenants import ALPHA, ALPHA_OLD, BETA, PolicyFolder, alpha, bearer, policy

@@ -14,7 +14,7 @@ from semcache.asking.purse import Purse
 from semcache.core import Embedding, EncoderId, EntryId, ReviewStatus
 from semcache.evidence_port import Spending
 from semcache.journey import Backend
-from semcache.parts import SystemClock
+from semcache.process import SystemClock
 from semcache.sighting.allowance import JudgeAllowance, judge_caps
 from semcache.sighting.judging import Judging
 from semcache.sighting.promoting import Promoting
