@@ -34,7 +34,10 @@ _NOWHERE = Namespace(TenantId(""), "")
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """A row with its request (None: it is none), what is done with it, and where it stands."""
+    """A row with its request (None: it is none), what is done with it, and where it stands.
+
+    `is_lonely`: no other question is ever asked in its place. `needs_vector`: it is matched by meaning.
+    """
 
     number: int
     row: LogRow
@@ -42,6 +45,7 @@ class Coming:
     part: Part
     place: int | None
     is_lonely: bool = False
+    needs_vector: bool = True
 
 
 class Ahead:
@@ -72,12 +76,10 @@ class Ahead:
 
     def _begun(self, item: Coming) -> asyncio.Task[None] | None:
         asked = item.asked
-        if asked is None or item.place is None or item.is_lonely:
+        if asked is None or item.place is None or not item.needs_vector:
             return None
-        prompt = asked.request.prompt
-        if prompt is None or asked.request.exact_only is not None or not prompt.strip():
-            return None
-        if asked.request.message_count == 1 or asked.request.user_turns == 1:
+        prompt = asked.request.prompt or ""
+        if asked.request.user_turns == 1:
             # Seen in this place: most likely an exact repeat, which needs none.
             key = item.place ^ text_number(prompt)
             if key in self._seen:

@@ -15,7 +15,8 @@ import orjson
 
 from semcache.advise.chains import tokens_in
 from semcache.advise.rows import LogRow
-from semcache.core import CachePolicy, Caller, Directives, Mode, Namespace, Scope, TenantId, Usage
+from semcache.core import CachePolicy, Caller, Directives, Namespace, Scope, TenantId, Usage
+from semcache.decide import admission
 from semcache.embed.fingerprint import Partition
 from semcache.embed.resolved import resolved_namespace
 from semcache.errors import RequestError
@@ -70,10 +71,16 @@ def place_of(asked: Asked, snapshot: PolicySnapshot) -> int | None:
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
     except RequestError:
         return None
-    if asked.raw_body is not None or policy.mode is Mode.OFF:
+    if asked.raw_body is not None or admission.bypass(policy, asked.request, asked.directives) is not None:
         return None
     namespace = resolved_namespace(asked.request, _partition(asked, policy), "standalone")
     return _number(namespace)
+
+
+def is_matched(asked: Asked, snapshot: PolicySnapshot) -> bool:
+    """Tell whether a request with a place is matched by meaning at all, so that it needs a vector."""
+    policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
+    return admission.may_match(policy, asked.request, asked.directives) is None
 
 
 def _partition(asked: Asked, policy: CachePolicy) -> Partition:

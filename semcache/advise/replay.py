@@ -22,6 +22,7 @@ from semcache.advise.asked import (
     LoggedGenerator,
     asked_of,
     exactly,
+    is_matched,
     place_of,
     text_number,
     usage_of,
@@ -247,7 +248,10 @@ class _Run:
             part = self.course.sample.part(number, place)
             if part is not Part.SKIP:
                 lonely = place is not None and place in self.course.sample.lonely
-                yield Coming(number, row, exactly(asked) if asked and lonely else asked, part, place, lonely)
+                if asked is not None and lonely:
+                    asked = exactly(asked)
+                meets = asked is not None and place is not None and is_matched(asked, self._order.snapshot)
+                yield Coming(number, row, asked, part, place, lonely, meets)
 
     async def _ask(self, item: Coming) -> None:
         self._clock.set(item.row.at)

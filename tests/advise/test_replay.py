@@ -181,6 +181,16 @@ async def test_places_that_see_one_question_need_no_vectors(tmp_path: Path) -> N
     assert dict(chat(found).reasons) == {"empty-namespace": 6}
 
 
+async def test_what_is_never_matched_by_meaning_needs_no_vectors_either(tmp_path: Path) -> None:
+    warm = {"temperature": 1.5}
+    found = await replayed(tmp_path, [row(text, body=warm) for text in (ASKED, AGAIN, ASKED)])
+    assert (found.embedded, found.hits, dict(chat(found).reasons)) == (0, 0, {"temperature": 3})
+    exact = POLICY.replace("chat: {", "chat: {mode: exact, ")
+    found = await replayed(tmp_path, [row(text) for text in (ASKED, AGAIN, ASKED)], text=exact)
+    assert (found.embedded, found.exact, found.semantic) == (0, 1, 0)
+    assert dict(chat(found).reasons) == {"exact-only": 2}
+
+
 async def test_time_that_is_up_ends_a_replay_and_it_says_how_sure_it_is(tmp_path: Path) -> None:
     rows = [row(f"{ASKED} {number}", number / 1000) for number in range(3_000)]
     found = await replayed(tmp_path, rows, minutes=0.0)
