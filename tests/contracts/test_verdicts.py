@@ -6,97 +6,40 @@ import asyncio
 import dataclasses
 import random
 import time
-import uuid
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 from semcache.core import (
     Completion,
-    Entry,
     EntryId,
     Epochs,
-    ExactKey,
     Review,
     ReviewStatus,
-    TenantId,
 )
 from semcache.errors import StoreError
 from semcache.ports import EntriesDeleted, EntryPut, Selector, StoreReset
-from semcache.review_port import Act, Pair, Verdicts
-from semcache.review_rules import AUTHOR, WHOLE
-from semcache.store.embedded import ValkeyChild
+from semcache.review_port import Pair, Verdicts
 from semcache.store.keys import PUBLIC_TENANT
-from semcache.store.link import LinkRules
-from semcache.store.lua_verdict import MOST_BARRED
-from semcache.store.redis_store import Quota, RedisStore, StoreRules
+from semcache.store.redis_store import StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
 from tests.contracts.test_entry_store import Follower, born, is_live
+from tests.contracts.verdicts import (
+    OTHER,
+    Subject,
+    act,
+    at,
+    changed,
+    clock,
+    edited,
+    published,
+    seen,
+)
 from tests.fakes.entry_store import FakeEntryStore
 from tests.fakes.verdicts import FakeVerdicts
 from tests.store.servers import ACME, WallClock, cluster, entry, same, valkey
 
-__all__ = ["cluster", "valkey"]  # fixtures, used by name
-
-OTHER = TenantId("other {tenant}: 名")
-QUOTA = Quota(entries=40, bytes=400_000)
-KEPT = VerdictRules(lines=30, versions=4)
-
-
-@dataclass
-class Subject:
-    """A store, and two who give verdicts on it."""
-
-    store: RedisStore | FakeEntryStore
-    verdicts: RedisVerdicts | FakeVerdicts
-    second: RedisVerdicts | FakeVerdicts
-
-
-@pytest.fixture(params=["fake", "valkey", "cluster"])
-async def at(
-    request: pytest.FixtureRequest, clock: WallClock, valkey: ValkeyChild, cluster: str
-) -> AsyncIterator[Subject]:
-    if request.param == "fake":
-        store = FakeEntryStore(clock, lambda _: QUOTA)
-        verdicts = FakeVerdicts(store, KEPT)
-        yield Subject(store, verdicts, verdicts)
-        return
-    url = {"valkey": valkey.url, "cluster": cluster}[request.param]
-    rules = StoreRules(LinkRules(deadline=5.0), f"t-{uuid.uuid4().hex}", quota_of=lambda _: QUOTA)
-    real = Subject(
-        RedisStore(url, clock, rules),
-        RedisVerdicts(url, clock, rules, KEPT),
-        RedisVerdicts(url, clock, rules, KEPT),
-    )
-    yield real
-    for one in (real.store, real.verdicts, real.second):
-        await one.aclose()
-
-
-@pytest.fixture
-def clock() -> WallClock:
-    return WallClock()
-
-
-def act(what: str = "approve", **changes: object) -> Act:
-    fields: dict[str, object] = {"who": "kim", "at": time.time(), "what": what, "entry": EntryId("e1")}
-    return Act(**{**fields, **changes})  # type: ignore[arg-type] # a table of any fields
-
-
-def changed(made: Entry, status: ReviewStatus = ReviewStatus.APPROVED, **changes: object) -> Entry:
-    """The next version of an entry."""
-    return replace(made, status=status, version=made.version + 1, **changes)  # type: ignore[arg-type] # any fields
-
-
-def edited(made: Entry, text: str) -> Entry:
-    return changed(made, ReviewStatus.EDITED, completion=Completion(text.encode(), None))
-
-
-async def seen(at: Subject, made: Entry) -> Entry:
-    found = await at.verdicts.show(made.tenant, made.id)
-    assert found is not None
-    return found
+__all__ = ["at", "clock", "cluster", "valkey"]  # fixtures, used by name
 
 
 def test_both_are_verdicts(clock: WallClock) -> None:
@@ -221,88 +164,6 @@ async def test_keeps_some_earlier_versions(at: Subject) -> None:
     assert await at.verdicts.versions(ACME, EntryId("none")) == []
 
 
-async def test_barred_questions_come_with_every_read(at: Subject) -> None:
-    made = entry()
-    assert await at.store.put(made)
-    pair = Pair(made.key, "aa" * 12)
-    assert await at.verdicts.bar(ACME, made.id, pair, act("bar"))
-    assert not await at.second.bar(ACME, made.id, pair, act("bar"))
-    await at.store.put(entry("e2"))
-    expected = {"aa" * 12}
-    by_key, _ = await at.store.lookup(ACME, made.key, [""])
-    none, by_id, plain = await at.store.get_many(ACME, [EntryId("none"), made.id, EntryId("e2")])
-    scanned = {one.id: one async for one in at.store.scan(ACME)}
-    listed = {one.id: one for one in (await at.store.list_entries(Selector(ACME))).entries}
-    named = (await at.store.list_entries(Selector(ACME, ids=(made.id,)))).entries[0]
-    shown = await at.store.show(ACME, made.id)
-    assert none is None
-    for found in (by_key, by_id, scanned["e1"], listed["e1"], named, shown, await seen(at, made)):
-        assert found is not None
-        assert found.barred == expected
-    for found in (plain, scanned["e2"], listed["e2"]):
-        assert found is not None
-        assert found.barred == frozenset()
-    assert len((await at.verdicts.log(ACME)).lines) == 1, "what was so already is not written again"
-
-
-async def test_barred_questions_outlive_their_entry(at: Subject) -> None:
-    made = entry()
-    assert await at.store.put(made)
-    assert await at.verdicts.bar(ACME, made.id, Pair(made.key, "aa"), act("bar"))
-    assert await at.store.delete(Selector(ACME)) == 1
-    assert await at.verdicts.bar(ACME, made.id, Pair(made.key, "bb"), act("bar")), "though it is gone"
-    again = await born(at.store, entry("e2", key=made.key))
-    assert await at.store.put(again)
-    (found,) = await at.store.get_many(ACME, [again.id])
-    assert found is not None
-    assert found.barred == {"aa", "bb"}
-    assert (await at.store.lookup(OTHER, made.key, [""]))[0] is None
-
-
-async def test_a_verdict_bars_and_unbars(at: Subject) -> None:
-    made = entry()
-    assert await at.store.put(made)
-    assert await at.verdicts.bar(ACME, made.id, Pair(made.key, WHOLE), act("bar"))
-    found = await seen(at, made)
-    assert await at.verdicts.apply(found, changed(found), act(), bar=("aa", AUTHOR), unbar=(WHOLE, "zz"))
-    found = await seen(at, made)
-    assert found.barred == {"aa", AUTHOR}
-    moved = changed(found, key=ExactKey("moved"))
-    assert await at.verdicts.apply(found, moved, act("narrow"), bar=("bb",))
-    live = await at.store.get_exact(ACME, ExactKey("moved"))
-    assert live is not None
-    assert live.barred == {"aa", "bb", AUTHOR}
-    assert await at.store.get_exact(ACME, made.key) is None
-
-
-async def test_with_too_many_barred_questions_the_entry_is_barred_for_good(at: Subject) -> None:
-    made = entry()
-    assert await at.store.put(made)
-    many = [f"{turn:024x}" for turn in range(MOST_BARRED)]
-    assert await at.verdicts.apply(made, changed(made), act("bar"), bar=many)
-    found = await seen(at, made)
-    assert found.barred == set(many)
-    assert await at.verdicts.bar(ACME, made.id, Pair(made.key, AUTHOR), act("bar"))
-    assert await at.verdicts.bar(ACME, made.id, Pair(made.key, "ff" * 12), act("bar"))
-    assert not await at.verdicts.bar(ACME, made.id, Pair(made.key, "ee" * 12), act("bar"))
-    found = await seen(at, made)
-    assert found.barred == {*many, AUTHOR, WHOLE}
-    assert await at.verdicts.apply(found, changed(found), act("unbar"), unbar=(WHOLE, many[0]))
-    assert WHOLE in (await seen(at, made)).barred, "who knows which others there were"
-
-
-@pytest.mark.parametrize("asked", ["", "+", "x" * 129, "a\nb", "\ud800"])
-async def test_odd_questions_are_refused(at: Subject, asked: str) -> None:
-    made = entry()
-    assert await at.store.put(made)
-    with pytest.raises(StoreError) as refused:
-        await at.verdicts.bar(ACME, made.id, Pair(made.key, asked), act("bar"))
-    assert refused.value.kind == "invalid"
-    with pytest.raises(StoreError):
-        await at.verdicts.apply(made, changed(made), act(), unbar=(asked,))
-    assert same(await seen(at, made), made)
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"at": float("nan")}, {"note": "\ud800"}, {"after": {"x": object()}}, {"note": "x" * 20_000}],
@@ -362,11 +223,6 @@ async def test_the_log_is_paged_newest_first_and_goes_on_when_it_is_full(at: Sub
         await at.verdicts.log(ACME, "x")
 
 
-def published(made: Entry, **changes: object) -> Entry:
-    fields: dict[str, object] = {"tenant": PUBLIC_TENANT, "key": ExactKey("public"), "namespace": "cc" * 32}
-    return replace(changed(made), **{**fields, **changes})  # type: ignore[arg-type] # any fields
-
-
 async def test_publishes(at: Subject) -> None:
     made = entry(tags=("x",))
     assert await at.store.put(made)
@@ -386,54 +242,6 @@ async def test_publishes(at: Subject) -> None:
     assert again is not None
     assert again.version == found.version + 1
     assert (await at.store.counts(PUBLIC_TENANT)).entries == 1
-
-
-async def test_an_unverified_answer_pushes_no_verified_one_out(at: Subject) -> None:
-    for turn in range(QUOTA.entries + 5):
-        made = entry(f"e{turn}")
-        assert await at.store.put(made)
-        if turn % 2:
-            assert await at.verdicts.apply(made, changed(made), act())
-    verified = [f"e{turn}" for turn in range(1, QUOTA.entries + 5, 2)]
-    for turn in range(QUOTA.entries):
-        assert await at.store.put(entry(f"f{turn}"))
-    left = [one.id async for one in at.store.scan(ACME)]
-    assert len(left) == QUOTA.entries
-    assert set(verified) <= set(left)
-    assert "f39" in left
-    listed = [one.id for one in (await at.store.list_entries(Selector(ACME), limit=3)).entries]
-    assert listed == ["f39", "f38", "f37"]
-
-
-async def test_in_a_tenant_full_of_verified_answers_the_newcomer_goes(at: Subject) -> None:
-    for turn in range(QUOTA.entries):
-        assert await at.store.put(entry(f"e{turn}", status=ReviewStatus.APPROVED))
-    newcomer = entry("new")
-    assert not await at.store.put(newcomer)
-    assert not await is_live(at.store, newcomer)
-    assert (await at.store.counts(ACME)).entries == QUOTA.entries
-    assert await at.store.put(entry("v", status=ReviewStatus.EDITED)), "verified ones follow each other"
-    assert await at.store.get_many(ACME, [EntryId("e0")]) == [None]
-    pages, cursor = [], ""
-    while True:
-        page = await at.store.list_entries(Selector(ACME), cursor, 7)
-        pages += [one.id for one in page.entries]
-        cursor = page.cursor
-        if not cursor:
-            break
-    assert pages == ["v", *(f"e{turn}" for turn in range(QUOTA.entries - 1, 0, -1))]
-
-
-async def test_bytes_crowd_out_unverified_answers_first(at: Subject) -> None:
-    noise = random.Random(1).randbytes
-
-    def big(name: str, **changes: object) -> Entry:
-        return entry(name, completion=Completion(noise(60_000), None), **changes)
-
-    assert await at.store.put(big("kept", status=ReviewStatus.APPROVED))
-    for turn in range(9):
-        assert await at.store.put(big(f"e{turn}"))
-    assert {one.id async for one in at.store.scan(ACME)} == {"kept", *(f"e{turn}" for turn in range(4, 9))}
 
 
 async def test_two_writers_keep_one_chain_and_lose_no_barred_question(at: Subject) -> None:

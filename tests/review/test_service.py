@@ -11,7 +11,6 @@ from semcache.core import EntryId, ReviewStatus, TenantId
 from semcache.errors import StoreError
 from semcache.evidence_port import Finding, Source
 from semcache.policy.loader import load_default
-from semcache.review.access import Reviewer, Role
 from semcache.review.answers import text_of
 from semcache.review.bulk import Target
 from semcache.review.looking import etag_of
@@ -20,11 +19,9 @@ from semcache.review.problems import (
     ForbiddenError,
     NotThereError,
     ReviewError,
-    SelectionChangedError,
     TooLargeError,
     UnfitError,
 )
-from semcache.review.service import ReviewRules
 from semcache.review.verdicts import (
     Approve,
     Bar,
@@ -42,18 +39,10 @@ from semcache.review.verdicts import (
     change_of,
 )
 from semcache.review.views import Filter
-from semcache.review_port import Decided, Opinion
+from semcache.review_port import Opinion
 from semcache.review_rules import AUTHOR, PUBLIC, WHOLE
 from tests.review.scene import ACME, ASKED, NOW, OPERATOR, OTHER, REVIEWER, VIEWER, Scene, answer, entry
-
-DAY = 86_400.0
-ALL = Reviewer("root", Role.OPERATOR, frozenset("*"))
-
-
-async def settled(at: Scene, verdict: Verdict, who: Reviewer = OPERATOR, name: str = "one") -> str:
-    present = await at.now(name)
-    done = await at.service.settle(who, ACME, present.id, etag_of(present), verdict, "because")
-    return done.etag
+from tests.review.settling import ALL, DAY, settled
 
 
 async def test_approval_vouches_for_as_long_as_the_policy_says(at: Scene) -> None:
@@ -335,165 +324,6 @@ async def test_no_flag_is_given_under_a_domain_that_is_gone(at: Scene) -> None:
     with pytest.raises(UnfitError, match="domain"):
         await settled(at, Approve())
     await settled(at, Reject())
-
-
-async def test_a_view_says_why(at: Scene) -> None:
-    one = entry("one", prompt="How much is 20 mg?")
-    await at.put(one)
-    await at.sighted(one, question="How much is 40 mg?")
-    view = await at.service.view(VIEWER, ACME, one.id)
-    assert view.why is not None
-    assert (view.why.similarity, view.why.score, view.why.is_barred) == (0.91, 0.97, False)
-    rules = {objection.word for objection in view.why.objections}
-    assert rules & {"numbers", "units"}
-    spot = next(objection for objection in view.why.objections if objection.asked)
-    assert spot.asked is not None
-    assert "40" in view.why.text[slice(*spot.asked)]
-    assert view.waiting is not None
-    assert view.answer == "Paris."
-    await settled(at, Bar(ASKED))
-    view = await at.service.view(VIEWER, ACME, one.id, ASKED)
-    assert view.why is not None
-    assert view.why.is_barred
-    assert [line.act.what for line in view.lines] == ["bar"]
-    with pytest.raises(NotThereError, match="question"):
-        await at.service.view(VIEWER, ACME, one.id, "b" * 24)
-    tried = await at.service.why(VIEWER, ACME, one.id, "How much is 50 mg?")
-    assert tried.objections
-
-
-async def test_a_flag_lapses_with_its_day(at: Scene) -> None:
-    await at.put(entry("one"))
-    await settled(at, Approve(NOW + 500))
-    assert (await at.service.view(VIEWER, ACME, EntryId("one"))).is_vouched
-    at.clock.time += 501
-    await at.put(entry("two", expires_at=NOW + 9000))
-    present = replace(await at.now("two"), status=ReviewStatus.APPROVED)
-    assert at.service.looking.is_vouched(replace(present, review=replace(present.review, until=NOW + 502)))
-    assert not at.service.looking.is_vouched(replace(present, review=replace(present.review, until=NOW + 1)))
-
-
-async def test_search_goes_on_where_it_stopped(tmp_path: object, at: Scene) -> None:
-    at.service.rules = ReviewRules(page=5, looked=20)
-    names = [f"e{number:03d}" for number in range(120)]
-    for number, name in enumerate(names):
-        text = "needle IN text" if number % 7 == 0 else "hay"
-        await at.put(entry(name, prompt=f"question {name}", text=text))
-    found: list[str] = []
-    cursor = ""
-    for _ in range(200):
-        page = await at.service.find(VIEWER, ACME, Filter(text="NEEDLE in"), cursor, 3)
-        assert len(page.entries) <= 3
-        found += [one.id for one in page.entries]
-        cursor = page.cursor
-        if not cursor:
-            break
-    assert sorted(found) == sorted(names[::7])
-    page = await at.service.find(VIEWER, ACME, Filter(text="question e011"), "", 3)
-    while not page.entries:
-        page = await at.service.find(VIEWER, ACME, Filter(text="question e011"), page.cursor, 3)
-    assert [one.id for one in page.entries] == ["e011"]
-    with pytest.raises(UnfitError):
-        await at.service.find(VIEWER, ACME, Filter(status="odd"))
-    assert not (await at.service.find(VIEWER, ACME, Filter(status="approved"))).entries
-
-
-async def test_bulk_repeats_its_dry_run(at: Scene) -> None:
-    await at.put(*(entry(f"e{number}") for number in range(6)), entry("other", model="n"))
-    wanted = Filter(model="m", status="unreviewed")
-    selection = await at.bulk.select(REVIEWER, ACME, wanted, Reject())
-    assert (selection.count, selection.is_whole) == (6, True)
-    assert not await at.words()
-    with pytest.raises(UnfitError, match="before"):
-        await at.bulk.run(REVIEWER, ACME, wanted, Reject(), selection.digest)
-    wanted = replace(wanted, before=selection.before)
-    with pytest.raises(SelectionChangedError) as caught:
-        await at.bulk.run(REVIEWER, ACME, wanted, Reject(), "0" * 32)
-    assert caught.value.digest == selection.digest
-    await at.put(entry("late", created_at=NOW))
-    steps = await at.bulk.run(REVIEWER, ACME, wanted, Reject(), selection.digest)
-    first = await anext(steps)
-    await steps.aclose()
-    assert first.result == "done"
-    assert len(await at.words()) == 1, "broken off after one"
-    again = await at.bulk.select(REVIEWER, ACME, wanted, Reject())
-    assert again.count == 5
-    steps = await at.bulk.run(REVIEWER, ACME, wanted, Reject(), again.digest)
-    changed = EntryId("e0") if first.entry != "e0" else EntryId("e1")
-    results = {}
-    async for step in steps:
-        results[step.entry] = step.result
-        if len(results) == 1:
-            target = changed if step.entry != changed else EntryId("e2" if first.entry != "e2" else "e3")
-            present = await at.now(target)
-            await at.service.settle(OPERATOR, ACME, target, etag_of(present), Raise(0.95))
-            changed = target
-    assert results.pop(changed) == "stale"
-    assert set(results.values()) == {"done"}
-    assert (await at.now("late")).status is ReviewStatus.UNREVIEWED
-    assert (await at.now("other")).status is ReviewStatus.UNREVIEWED
-
-
-async def test_bulk_tells_what_did_not_fit_and_what_failed(at: Scene) -> None:
-    await at.put(entry("a", author=""), entry("b"))
-    selection = await at.bulk.select(REVIEWER, ACME, Filter(), Narrow())
-    wanted = Filter(before=selection.before)
-    steps = await at.bulk.run(REVIEWER, ACME, wanted, Narrow(), selection.digest)
-    assert {step.entry: (step.result, step.detail) async for step in steps} == {
-        "a": ("unfit", "no-author"),
-        "b": ("done", ""),
-    }
-    for verdict in (Edit("x"), Bar(ASKED), Publish(), Note()):
-        with pytest.raises(UnfitError):
-            await at.bulk.select(OPERATOR, ACME, Filter(), verdict)
-    with pytest.raises(ForbiddenError):
-        await at.bulk.select(REVIEWER, ACME, Filter(), Purge())
-
-
-async def test_bulk_takes_no_more_than_it_says(at: Scene) -> None:
-    at.service.rules = ReviewRules(bulk=4)
-    await at.put(*(entry(f"e{number}") for number in range(6)))
-    selection = await at.bulk.select(REVIEWER, ACME, Filter(), Reject())
-    assert (selection.count, selection.is_whole) == (4, False)
-
-
-async def test_invalidation_has_its_line_first(at: Scene) -> None:
-    await at.put(entry("one", tags=("t",)), entry("two"))
-    counted = await at.bulk.count(OPERATOR, ACME, Target(tag="t"))
-    assert (counted.count, counted.line) == (1, None)
-    assert not await at.words()
-    done = await at.bulk.invalidate(OPERATOR, ACME, Target(tag="t"), "old handbook")
-    assert done.count == 1
-    assert done.line is not None
-    assert done.line.act.after == {"tag": "t"}
-    assert await at.store.get_many(ACME, [EntryId("one"), EntryId("two")]) != [None, None]
-    for wrong in (Target(), Target(tag="t", everything=True)):
-        with pytest.raises(UnfitError):
-            await at.bulk.invalidate(OPERATOR, ACME, wrong, "")
-    with pytest.raises(ForbiddenError):
-        await at.bulk.invalidate(REVIEWER, ACME, Target(tag="t"), "")
-
-
-async def test_numbers_what_if_and_judges(at: Scene) -> None:
-    await at.put(entry("one"))
-    await at.evidence.tally(
-        ACME, "chat", NOW, {"exact": 3, "semantic": 4, "audit-right": 9, "audit-wrong": 1}
-    )
-    numbers = await at.service.numbers(VIEWER, ACME, NOW - DAY)
-    chat = next(one for one in numbers.domains if one.domain == "chat")
-    assert (chat.hits, chat.wrong, numbers.entries) == (7, 0.1, 1)
-    assert chat.interval[0] < 0.1 < chat.interval[1]
-    await at.queue.keep(
-        ACME, "chat", [Decided(NOW, 0.92, 0.9, "semantic", "r", True), Decided(NOW, 0.88, 0.9, "miss")]
-    )
-    found = await at.service.what_if(VIEWER, ACME, "chat", 0.85)
-    assert (found.would, found.served, found.more, found.judged, found.wrong) == (2, 1, 1, 1, 1)
-    with pytest.raises(UnfitError):
-        await at.service.what_if(VIEWER, ACME, "chat", 1.5)
-    await at.queue.opine(ACME, Opinion(EntryId("one"), ASKED, "judge", 0.1, NOW))
-    await settled(at, Reject())
-    judge = (await at.service.judges(VIEWER, ACME))[0]
-    assert (judge.model, judge.n, judge.agreed, judge.kappa) == ("judge", 1, 1.0, None)
 
 
 def test_an_approval_lives_no_longer_than_the_policy_serves_it() -> None:

@@ -24,7 +24,7 @@ from semcache.review.web.frame import Ui
 from semcache.review.web.language import Language, Words
 from tests.cost.books import DAY, book, key
 from tests.review.costs import alarm, finding
-from tests.review_web.test_pages import client_of, enter, inert, sealed
+from tests.review_web.visiting import client_of, enter, inert, sealed
 from tests.review_web.world import HOSPITAL, LIN, ROOT, SEE, World, fakes, seed
 
 TODAY = int(time.time()) // 86_400

@@ -11,7 +11,7 @@ from semcache.core import EntryId
 from semcache.store.embedded import ValkeyChild
 from tests.review_web.browser import browsing, chromium, house
 from tests.review_web.real import real_world
-from tests.review_web.test_pages import client_of, csrf, enter, hidden, inert, sealed, settle
+from tests.review_web.visiting import client_of, csrf, enter, hidden, inert, sealed, settle
 from tests.review_web.world import HOSPITAL, LIN, OTTO, World, seed
 from tests.store.servers import valkey
 
