@@ -84,9 +84,12 @@ class HybridOrder:
         self._mind(lane, key)
         if tenant in self._aside:
             self._relist((tenant,))
+        if not self._floors_hold and self._may_spare(tenant):
+            self._floors_hold = True
 
     def remove(self, node: int) -> None:
         """Let go of a queued node that was pinned or got a child."""
+        self._floors_hold = True
         self._leave(node)
 
     def pop(self, now: float, tenant: str | None = None, *, floors: bool = True) -> Victim | None:
@@ -95,12 +98,9 @@ class HybridOrder:
         Without `floors`, and when these have nothing to give, of anybody.
         """
         self._release(now)
-        choice = (self._further() if tenant is None else None) or self._choose(tenant)
-        if choice is None and self._aside:
-            self._relist(tuple(self._aside))
-            choice = self._choose(tenant)
-        if choice is None:
-            choice = self._last_resort(tenant)
+        if floors or tenant is not None:
+            self._floors_hold = True
+        choice = self._given(tenant) if self._floors_hold else None
         if choice is None and tenant is None and not floors:
             choice = self._withheld()
         if choice is None:
@@ -117,6 +117,7 @@ class HybridOrder:
         self._lanes.clear()
         self._warmed.clear()
         self._aside.clear()
+        self._floors_hold = True
         self._shallow = 0
         self._course = None
         self._habits.restart()
@@ -185,6 +186,14 @@ class HybridOrder:
     def _leave(self, node: int) -> None:
         if self._lanes.drop(node) == _SHALLOW:
             self._shallow -= self._nodes.length[node]
+
+    def _given(self, tenant: str | None) -> _Choice | None:
+        """Find the next victim among what no floor keeps."""
+        choice = (self._further() if tenant is None else None) or self._choose(tenant)
+        if choice is None and self._aside:
+            self._relist(tuple(self._aside))
+            choice = self._choose(tenant)
+        return choice or self._last_resort(tenant)
 
     def _choose(self, tenant: str | None) -> _Choice | None:
         """Find the next victim among those that are not to be kept, and the reason."""
@@ -257,15 +266,18 @@ class HybridOrder:
         return self._lanes.least_of(lane, tenant)
 
     def _may_give(self, tenant: str) -> bool:
-        if self._shares is None or not self._floors_hold or self._shares.spare(tenant, self._nodes.held):
+        if not self._floors_hold or self._may_spare(tenant):
             return True
         self._aside.add(tenant)
         return False
 
+    def _may_spare(self, tenant: str) -> bool:
+        return self._shares is None or self._shares.spare(tenant, self._nodes.held) > 0
+
     def _relist(self, tenants: Sequence[str]) -> None:
         """Let those be found again that stood at their floors and rose above."""
         for tenant in tenants:
-            if self._shares is not None and self._shares.spare(tenant, self._nodes.held):
+            if self._may_spare(tenant):
                 self._course = None
                 self._aside.discard(tenant)
                 self._lanes.relist(tenant)
@@ -291,13 +303,17 @@ class HybridOrder:
         return None if head is None else (WARMED, head)
 
     def _withheld(self) -> _Choice | None:
-        """Give a node that a floor keeps, in the order that holds for all others."""
-        for tenant in self._aside:
-            self._lanes.relist(tenant)
-        self._aside.clear()
-        self._floors_hold = False
+        """Give a node that a floor keeps, in the order that holds for all others.
+
+        Nobody is set aside again until floors hold or somebody has something to give without them: victims
+        come in numbers here, too.
+        """
+        if self._floors_hold:
+            self._floors_hold = False
+            for tenant in self._aside:
+                self._lanes.relist(tenant)
+            self._aside.clear()
         choice = self._choose(None) or self._last_resort(None)
-        self._floors_hold = True
         self._course = None
         return None if choice is None else (RESERVE, choice[1])
 

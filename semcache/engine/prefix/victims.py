@@ -124,8 +124,8 @@ class Queue(Protocol):
         """Take out the next victim, of one tenant if named; None when there is none.
 
         The tree then frees it whole, or cuts off its tail and adds it again with its new `end`.
-        Without `floors` those that are at theirs give, too, when nobody else has anything to give.
-        Such a victim costs O(tenants at their floors): it is for need, not for every day.
+        Without `floors` those that are at theirs give, too, when nobody else has anything to give. The
+        first such victim costs O(tenants at their floors).
         """
         ...
 

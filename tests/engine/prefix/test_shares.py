@@ -15,6 +15,7 @@ from semcache.engine.prefix.frequency import HalfLife
 from semcache.engine.prefix.rules import EvictionRules
 from semcache.engine.prefix.shares import CeilingError, Cut, Share, Shares, SharesError
 from semcache.engine.prefix.tree import PrefixTree
+from semcache.engine.runs import total
 from semcache.errors import EngineError
 from tests.engine.prefix.recent import tenant, tokens
 from tests.engine.prefix.rows import Rows
@@ -230,3 +231,43 @@ def test_among_ten_thousand_tenants_a_victim_costs_a_few_steps() -> None:
         rows.trim(victim.node, 50)
         order.add(victim.node)
     assert held.asked <= 900 * 8
+
+
+def test_in_need_too_a_victim_costs_a_few_steps_among_ten_thousand_tenants() -> None:
+    rows, count = Rows(), 10_000
+    rows.held = held = Asked()
+    order = HybridOrder(
+        rows, 100 * count, HalfLife(), EvictionRules(), Shares(100 * count, default=Share(50))
+    )
+    for number in range(count):
+        order.add(rows.new(40, float(number), tenant=f"t{number}"))
+    held.asked = 0
+    for number in range(900):
+        victim = order.pop(1e6, floors=False)
+        assert victim is not None
+        assert victim.reason == RESERVE
+        if number % 3:
+            rows.free(victim.node)
+        else:
+            rows.trim(victim.node, 10)
+            order.add(victim.node)
+    assert held.asked <= 2 * count + 900 * 8
+    order.check_integrity()
+
+
+def test_in_need_what_is_set_free_goes_before_the_next_floor() -> None:
+    """A public beginning is nobody's any more once the floor that stood on it is gone."""
+    engine = Engine(1000, Shares(1000, tenants={"a": Share(10), "b": Share(10)}))
+    head = list(range(30))
+    for at, name in enumerate("ab"):
+        own = [*(head if name == "a" else []), *range(100 * (at + 1), 100 * (at + 1) + 10)]
+        ids = tokens(own)
+        layers = (*((Layer(30, PUBLIC),) if name == "a" else ()), Layer(len(own), tenant(name)))
+        handle = engine.tree.lock(engine.tree.match(ids, layers), 0, float(at))
+        runs = engine.slots.take(len(own))
+        assert runs is not None
+        engine.tree.unlock(engine.tree.insert(handle, ids, layers, runs, float(at)).handle)
+    assert engine.tree.evict(40, 5.0) == ()
+    assert total(engine.tree.evict(40, 5.0, floors=False)) == 40
+    assert dict(engine.tree.held) == {"b": 10}
+    assert dict(engine.tree.counts().evictions)[RESERVE] == 10
