@@ -260,7 +260,7 @@ async def test_hits_count_as_requests(house: House) -> None:
     refused = await house.ask(ONE)
     assert (refused.status, refused.error["message"].split(" until")[0]) == (
         429,
-        "The budget 'team' has no requests left for this request",
+        "The budget 'team' has no requests left",
     )
     assert (await house.ask(TWO)).status == 429
     assert (await house.spent())[2] == 3

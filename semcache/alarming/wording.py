@@ -21,7 +21,8 @@ _BAD = {
     AlarmKind.RETRIES: "{value:.1%} of the requests ask the same again at once (limit {limit:.1%})",
     AlarmKind.BUDGET: "budget {subject} is reached: {value:.0%} is used",
     AlarmKind.PRICE_UNKNOWN: (
-        "{value:.0f} requests to {subject} have no known price: they are in no cost and no saving"
+        "requests to {subject} without a known price: {value:.0f}; they are in no cost and no saving until "
+        "your price file states it"
     ),
     AlarmKind.BOUND_BROKEN: "domain {subject} has broken its bound on wrong hits and serves less by meaning, or nothing",
 }

@@ -10,16 +10,16 @@ from semcache.cost_rules import BudgetRule
 from semcache.errors import RequestError
 
 QUOTA = "insufficient_quota"
-_WHAT = {"money": "money", "requests": "requests"}
+_WHAT = {"money": "money left for this request", "requests": "requests left"}
 
 
 def used_up(refused: Refused, now: float) -> RequestError:
     """Make the error for a budget that is used up: 429, not to be tried again before it begins anew."""
     state = refused.state
     reset = _rfc3339(state.ends)
-    what = _WHAT.get(refused.limit, "money")
+    what = _WHAT.get(refused.limit, _WHAT["money"])
     return RequestError(
-        f"The budget {state.rule.name!r} has no {what} left for this request until {reset}.",
+        f"The budget {state.rule.name!r} has no {what} until {reset}.",
         status=429,
         type=QUOTA,
         code=QUOTA,
@@ -35,7 +35,8 @@ def used_up(refused: Refused, now: float) -> RequestError:
 def unpriced(rule: BudgetRule) -> RequestError:
     """Make the error for a model that no price is known of, under a hard limit: 403, nothing to wait for."""
     return RequestError(
-        f"The budget {rule.name!r} is only for models whose price is known, and that of this one is not.",
+        f"The budget {rule.name!r} is only for models whose price is known, and that of this one is not. Who runs the proxy "
+        "can state it in the price file, or say unknown_price: allow.",
         status=403,
         type=QUOTA,
         code="price_unknown",

@@ -62,7 +62,9 @@ def budgets(
         typer.echo(json.dumps({"budgets": [_as_json(row) for row in rows]}, ensure_ascii=False))
         return
     if not rows:
-        typer.echo("no budgets: policy files state them under costs.budgets")
+        typer.echo(
+            "no budgets: policy files state them under costs.budgets; name those of the proxy by --policies DIR"
+        )
         return
     wide_console().print(_table(rows))
 

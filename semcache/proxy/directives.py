@@ -149,7 +149,10 @@ def _labels(value: str) -> tuple[tuple[str, str], ...]:
     try:
         parsed = http_sf.parse(value.encode("latin-1"), tltype="dictionary")
     except ValueError:
-        message = "Semcache-Labels must be a structured-field dictionary, as in: project=a, env=prod"
+        message = (
+            'Semcache-Labels must look like: project=a, env=prod, task="month end" (an RFC 8941 dictionary: names in '
+            "small letters, quotes around what is not one plain word, ASCII only)"
+        )
         raise RequestError(message, param="Semcache-Labels") from None
     pairs = ((str(name), str(item[0])) for name, item in parsed.items())
     return tuple((name, _word(text, "Semcache-Labels", _WORD_LIMIT)) for name, text in pairs)

@@ -266,7 +266,13 @@ class Exchange:
         usage = trace.completion.usage if trace.completion else trace.spent
         guess = usage is None and not trace.served and not trace.collapsed and self._was_answered()
         if guess:
-            usage = guessed(asked.request, events=self._events, body=self._bytes, seconds=duration)
+            usage = guessed(
+                asked.request,
+                events=self._events,
+                body=self._bytes,
+                seconds=duration,
+                said=text_of(trace.completion) if trace.completion else "",
+            )
         shadow = isinstance(decision, Hit) and not trace.served
         return RequestRecord(
             request_id=self.request_id,

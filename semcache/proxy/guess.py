@@ -17,7 +17,7 @@ _A_SECOND = 50
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
-def guessed(request: ChatRequest, *, events: int, body: int, seconds: float) -> Usage:
+def guessed(request: ChatRequest, *, events: int, body: int, seconds: float, said: str = "") -> Usage:
     """Guess what a call used.
 
     Args:
@@ -25,8 +25,11 @@ def guessed(request: ChatRequest, *, events: int, body: int, seconds: float) -> 
         events: of a stream, those that came: about one a token.
         body: bytes of a whole answer that came.
         seconds: waited for an answer of which nothing came.
+        said: the text of an answer that came whole and could be read.
     """
     prompt = input_tokens(request.body)
+    if said:
+        return Usage(prompt, max(events, tokens_of(said)))
     if events or body:
         return Usage(prompt, max(events, body // 4))
     return Usage(prompt, min(int(seconds * _A_SECOND), output_limit(request.body) or 4096))

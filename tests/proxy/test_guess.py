@@ -26,6 +26,13 @@ def test_a_whole_answer_counts_by_its_bytes() -> None:
     assert guessed(REQUEST, events=0, body=400, seconds=1.0).completion_tokens == 100
 
 
+def test_an_answer_that_was_read_counts_by_its_words_and_not_by_what_is_around_them() -> None:
+    assert guessed(REQUEST, events=0, body=400, seconds=1.0, said="x" * 40).completion_tokens == 10
+    assert guessed(REQUEST, events=3, body=400, seconds=1.0, said="x" * 40).completion_tokens == 10
+    assert guessed(REQUEST, events=12, body=0, seconds=1.0, said="x" * 40).completion_tokens == 12
+    assert guessed(REQUEST, events=0, body=400, seconds=1.0, said="").completion_tokens == 100
+
+
 @pytest.mark.parametrize(
     ("limits", "seconds", "tokens"),
     [({}, 2.0, 100), ({"max_tokens": 10}, 2.0, 10), ({"max_tokens": 10, "n": 3}, 9.0, 30), ({}, 1e6, 4096)],
