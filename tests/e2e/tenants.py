@@ -18,7 +18,11 @@ def bearer(key: str) -> dict[str, str]:
 def policy(
     tenant: str, *keys: str, domains: str = "", rules: str = "", defaults: str = "", more: str = ""
 ) -> str:
-    """Write a policy file; `domains`, `rules` and `defaults` are ready lines of YAML."""
+    """Write a policy file; `domains`, `rules` and `defaults` are ready lines of YAML.
+
+    Nothing is audited unless `defaults` says so: calls of the upstream are counted, and audits come by chance.
+    """
+    calm = "" if "audit:" in defaults else "  audit: {enabled: false}\n"
     hashes = "".join(
         f'\n    - {{name: key{number}, hash: "sha256:{hashlib.sha256(key.encode()).hexdigest()}"}}'
         for number, key in enumerate(keys)
@@ -26,7 +30,7 @@ def policy(
     return (
         f"schema_version: 1\ntenant: {tenant}\n"
         f"access:\n  keys:{hashes or ' []'}\n  anonymous: never\n  unknown_keys: reject\n"
-        f"default_domain: chat\ndefaults:\n  mode: semantic\n  threshold: 0.92\n{defaults}"
+        f"default_domain: chat\ndefaults:\n  mode: semantic\n  threshold: 0.92\n{calm}{defaults}"
         f"domains:\n  chat: {{}}\n{domains}assign:\n  header: true\n  rules:\n{rules or '    []'}\n{more}"
     )
 
