@@ -54,10 +54,10 @@ class Group:
 
     @cached_property
     def has_no_price(self) -> bool:
-        """True where nothing that was paid or saved has a price, but something was asked."""
+        """True where nothing that was paid or saved has a price, but something was asked; refusals cost nothing beside it."""
         told = self.sums
         known = (told.cost, told.by_response, told.by_provider, told.by_local, told.side)
-        return told.unpriced > 0 and told.unpriced >= told.requests and not any(known)
+        return told.unpriced > 0 and not any(known)
 
     @property
     def hit_ratio(self) -> float | None:

@@ -93,6 +93,8 @@ def test_a_group_without_any_price_is_not_free_of_charge() -> None:
     assert mystery.has_no_price
     assert (mystery.paid, mystery.net, mystery.saved_share) == (None, None, None)
     assert (mystery.sums.input, mystery.sums.unpriced) == (500, 5)
+    among_refused = Group((), CostSums(requests=2, unpriced=1, input=500), 0)
+    assert (among_refused.has_no_price, among_refused.paid) == (True, None)
     free = Group((), CostSums(requests=3), 3)
     assert (free.has_no_price, free.paid, free.without_caches, free.saved_share) == (False, 0, 0, None)
 

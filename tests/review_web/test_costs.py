@@ -14,7 +14,7 @@ import pytest
 
 from semcache.cost.report import By, by_day, day_text, total
 from semcache.cost_port import AlarmKind, BudgetState, CostKey, CostSums
-from semcache.cost_rules import BudgetRule
+from semcache.cost_rules import BudgetRule, OnHard
 from semcache.errors import StoreError
 from semcache.review.access import Reviewer, Role
 from semcache.review.costing import Days
@@ -252,6 +252,24 @@ def test_budgets_are_bars_the_fullest_first() -> None:
         ("hard", 30.0, 20.0, ""),
         ("soft", 37.5, 25.0, ""),
     ]
+
+
+def test_what_happens_at_a_limit_on_requests_holds_for_answers_from_the_cache_too() -> None:
+    rules = (
+        BudgetRule("soft", soft=80),
+        BudgetRule("money", hard=100),
+        BudgetRule("requests", requests=10),
+        BudgetRule("both", hard=100, requests=10),
+        BudgetRule("neither", hard=100, requests=10, on_hard=OnHard.REFUSE),
+    )
+    said = {row.name: row.on_hard for row in budget_rows(map(state, rules), ui())}
+    assert said == {
+        "soft": "",
+        "money": "only answers from the cache are given",
+        "requests": "every request is refused",
+        "both": "only answers from the cache are given; beyond the number of requests, none",
+        "neither": "every request is refused",
+    }
 
 
 def test_an_alarm_stands_once_as_it_is_now() -> None:

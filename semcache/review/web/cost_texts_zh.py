@@ -98,6 +98,7 @@ COSTS_CHINESE: dict[str, str] = {
     "window.month": "月",
     "onhard.cache_only": "只提供缓存中的回答",
     "onhard.refuse": "拒绝所有请求",
+    "onhard.mixed": "只提供缓存中的回答;超过请求数则拒绝所有请求",
     "cause.time": "时间",
     "cause.uuid": "UUID",
     "cause.identifier": "标识符",

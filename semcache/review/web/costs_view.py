@@ -8,6 +8,7 @@ from datetime import date
 
 from semcache.cost.report import By, Group, by_day, grouped, money_text, total
 from semcache.cost_port import AlarmKind, BudgetState, Cause, CostAlarm, LintFinding
+from semcache.cost_rules import BudgetRule, OnHard
 from semcache.review.costing import Days
 from semcache.review.web.cost_plot import Bars, Lines, cost_bars, reuse_lines
 from semcache.review.web.frame import Ui
@@ -232,10 +233,17 @@ def _budget(state: BudgetState, ui: Ui) -> BudgetRow:
         scope=(*labels, *map(plain, rule.models), *map(plain, rule.keys)),
         bars=tuple(_bars(state, ui)),
         spent=money_text(state.spent + state.held),
-        on_hard=ui.t.word("onhard", rule.on_hard.value)
-        if rule.hard is not None or rule.requests is not None
-        else "",
+        on_hard=ui.t.word("onhard", then) if (then := _then(rule)) else "",
     )
+
+
+def _then(rule: BudgetRule) -> str:
+    """Name what happens at the limits: beyond a number of requests answers from the cache are refused, too."""
+    if rule.hard is None:
+        return "" if rule.requests is None else OnHard.REFUSE.value
+    if rule.requests is None or rule.on_hard is OnHard.REFUSE:
+        return rule.on_hard.value
+    return "mixed"
 
 
 def _bars(state: BudgetState, ui: Ui) -> Iterator[BudgetBar]:
