@@ -43,6 +43,13 @@ def logs_as_they_were() -> Iterator[None]:
             logging.root.removeHandler(handler)
 
 
+@pytest.fixture(autouse=True)
+def no_config_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo a command's `--config`, which it hands on to its children by the environment."""
+    monkeypatch.setenv("SEMCACHE_CONFIG", "")
+    monkeypatch.delenv("SEMCACHE_CONFIG")
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"

@@ -43,7 +43,7 @@ class Screen:
         """Say that requests are taken, who answers, and what to type next."""
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"http://{host}:{port}"
-        model = settings.engine.name if settings.runs_engine and settings.upstream is None else "MODEL"
+        model = settings.engine.name if settings.first_upstream == settings.engine.name else "MODEL"
         body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "What is a semantic cache?"}}]}}'
         words = ["curl", f"{url}/v1/chat/completions", "-H", "Content-Type: application/json", "-d", body]
         self.note(f"ready on [bold]{url}/v1[/bold], answers come from {settings.first_upstream}")
