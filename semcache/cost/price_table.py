@@ -23,6 +23,10 @@ _PER_CALL = 1000
 """Calls are priced by the thousand there."""
 
 
+_OPENAIS = ("text-embedding-", "chatgpt-", "ft:gpt-")
+"""Beginnings of names that are OpenAI's alone, which the table knows as its models but not as its names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dated:
     """The tariffs of a model: the last whose time has come holds, else the first."""
@@ -70,6 +74,8 @@ def _by_name(model: str, providers: list[Provider]) -> ModelInfo | None:
     for provider in providers:
         if provider.model_match is not None and provider.model_match.is_match(model):
             return provider.find_model(model, all_providers=providers)
+    if model.lower().startswith(_OPENAIS):
+        model = f"openai/{model}"
     maker, slash, rest = model.lower().partition("/")
     named = next((one for one in providers if slash and one.id == maker), None)
     return None if named is None else named.find_model(rest, all_providers=providers)

@@ -75,6 +75,9 @@ def test_the_table_is_read_as_its_library_does(model: str, usage: Usage) -> None
         ("claude-sonnet-4-5", Usage(200_000, 0), 600_000),
         ("claude-sonnet-4-5", Usage(200_001, 0), 1_200_006),
         ("openai/gpt-4o", Usage(1_000, 0), 2_500),
+        ("text-embedding-3-small", Usage(1_000, 0), 20),
+        ("text-embedding-3-large", Usage(1_000, 0), 130),
+        ("ft:gpt-4o-mini-2024-07-18:acme::1", Usage(1_000, 0), 300),
         ("gpt-4o", Usage(0, 0), 0),
     ],
 )
