@@ -66,7 +66,7 @@ def label_panel(book: Book, by: By) -> Bars:
     """Give the savings by label, the largest first; what does not fit is added up."""
     groups = sorted(grouped(book, (by,)), key=lambda group: (-abs(group.saved or 0), group.names))
     shown, rest = groups[:_MOST_NAMES], groups[_MOST_NAMES:]
-    names = [group.names[0] or "(none)" for group in shown]
+    names = [f"{group.names[0] or '(none)'}{' (no price)' if group.has_no_price else ''}" for group in shown]
     if rest:
         shown = [*shown, _added(rest)]
         names.append(f"{len(rest)} more")

@@ -73,5 +73,14 @@ def test_files_are_pictures(tmp_path: Path, suffix: str, made: dict) -> None:  #
     assert begins.startswith(b"\x89PNG") if suffix == "png" else b"<svg" in begins or b"<?xml" in begins
 
 
+def test_a_group_without_a_price_is_not_shown_as_one_that_saved_nothing() -> None:
+    made = {
+        key(project="dear"): CostSums(requests=1, unpriced=1, input=9),
+        key(project="none"): CostSums(requests=1, cost=5),
+    }
+    names = {name for _, name in label_panel(made, By.PROJECT).ticks}
+    assert names == {"dear (no price)", "none"}
+
+
 def test_bars_are_generic() -> None:
     assert isinstance(label_panel({}, By.MODEL), Bars)
