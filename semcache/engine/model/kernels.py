@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 Product = Callable[[Tensor], Tensor]
 """Takes float32 [rows, in], gives float32 [rows, out]."""
@@ -21,8 +22,9 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Product | None:
     """Lay float32 [out, in] weights out once for oneDNN's matrix product.
 
     Gives None where this torch cannot. On x86 with AVX2 a row's bits do not depend on the number
-    of rows beside it, not even for one or two rows, where `torch.nn.functional.linear` does
-    (measured with torch 2.13; the probe checks it on the machine at hand).
+    of rows beside it, where those of `torch.nn.functional.linear` do (measured with torch 2.13; the
+    probe checks it on the machine at hand). But for one row alone: with AVX-512 on AMD long rows are then
+    added up in another order, so a lone row gets a second one (which takes no longer).
     """
     operators = torch.ops.mkldnn
     try:
@@ -34,8 +36,9 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Product | None:
         return None
 
     def multiply(x: Tensor) -> Tensor:
-        result: Tensor = product(x, packed, bias, "none", [], "")
-        return result
+        rows = len(x)
+        result: Tensor = product(x if rows > 1 else pad(x, (0, 0, 0, 2 - rows)), packed, bias, "none", [], "")
+        return result if rows > 1 else result[:rows]
 
     return multiply
 

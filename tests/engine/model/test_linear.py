@@ -90,6 +90,18 @@ def test_the_inner_operators_are_still_there() -> None:
     assert kernels.integer_product(weight.to(torch.int8), torch.ones(16), 0) is not None
 
 
+@pytest.mark.parametrize(("out", "into"), [(576, 1536), (192, 576), (896, 4864)])
+def test_a_row_of_a_packed_product_has_the_same_bits_in_any_company(out: int, into: int) -> None:
+    """Long rows too, and alone too: some kernels add a lone row up in another order."""
+    product = kernels.packed_product(matrix(out, into), None)
+    assert product is not None
+    rows = matrix(9, into)
+    together = product(rows)
+    for count in range(1, 9):
+        assert torch.equal(product(rows[:count]), together[:count]), count
+    assert product(rows[:0]).shape == (0, out)
+
+
 def test_without_the_inner_operators_there_is_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     class Nothing:
         pass
