@@ -23,6 +23,8 @@ def log_line(record: RequestRecord, money: Costed | None = None) -> bytes:
     """
     told = {name: value for name, value in zip(_FIELDS, _values(record), strict=True) if value}
     line: dict[str, Any] = {"event": "request", **told}
+    if record.labels:
+        line["labels"] = dict(record.labels)
     if record.usage is not None:
         line["usage"] = _used(record.usage)
     if record.saved is not None:

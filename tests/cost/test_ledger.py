@@ -56,7 +56,7 @@ def test_a_line_holds_what_happened_and_no_empty_fields() -> None:
     assert line["event"] == "request"
     assert (line["outcome"], line["entry_id"], line["similarity"]) == ("semantic", "e1", 0.97)
     assert line["saved"] == {"prompt_tokens": 10, "completion_tokens": 5}
-    assert line["labels"] == [["project", "a"]]
+    assert line["labels"] == {"project": "a"}
     assert not {"usage", "shadow", "faults", "stream"} & set(line)
 
 

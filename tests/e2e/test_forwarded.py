@@ -58,7 +58,7 @@ def test_a_stream_of_messages_is_counted(proxy: Proxy, upstream: UpstreamServer,
         found["usage"], prompt_tokens=1035, cached_tokens=1000, written_tokens=10, completion_tokens=12
     )
     assert found["backend"] == "upstream"
-    assert found["labels"] == [["project", "a"]]
+    assert found["labels"] == {"project": "a"}
     assert "estimated" not in found
 
 
