@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from scripts.bench.rig.serving import ROOT, semcache
+from rig.serving import ROOT, semcache
 
 _WORDS = [
     "river",
