@@ -158,4 +158,6 @@ def _told(error: Any) -> str:
     name = ".".join(map(str, error["loc"])) or "the file"
     if error["type"] == "extra_forbidden":
         return f"{name}: there is no such setting"
+    if not error["loc"]:
+        return f"{name}: should hold settings, such as models:"
     return f"{name}: {error['msg'].removeprefix('Value error, ')}"

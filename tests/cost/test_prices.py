@@ -301,7 +301,7 @@ def test_versions_tell_files_apart(tmp_path: Path) -> None:
         ("models:\n  m: {input: 1}\nfees: 3\n", 3, "fees: there is no such setting"),
         ("models: 7\n", 1, "models"),
         ("models:\n  '': {input: 1}\n", 2, "models"),
-        ("- a\n", 1, "the file"),
+        ("- a\n", 1, "the file: should hold settings, such as models:"),
         ("embedding: -1\n", 1, "embedding"),
         ("models:\n  m: {input: 1\n", 3, "is not valid YAML"),
         ("a: !!python/object/apply:os.system ['x']\n", 1, "is not valid YAML"),
