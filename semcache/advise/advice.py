@@ -179,7 +179,9 @@ def _prefix_level(found: Findings) -> tuple[str, tuple[str, ...]]:
 
 def _provider_level(found: Findings) -> tuple[str, tuple[str, ...]]:
     provider, total = found.overlap.provider, found.spending.total
-    if provider is None or not provider.tokens or provider.requests < ENOUGH:
+    if provider is not None and provider.requests < ENOUGH:
+        return UNKNOWN, (_too_few(provider.requests),)
+    if provider is None or not provider.tokens:
         return UNKNOWN, ("without times nobody knows what a provider's prompt cache would still hold",)
     told = (
         f"{share(provider.share)} of the input stand in a beginning of at least {count(found.overlap.provider_least)} tokens"
@@ -267,6 +269,8 @@ def _steps(found: Findings, levels: Sequence[LevelAdvice]) -> Iterator[str]:
     lint = sorted(found.lint or (), key=lambda each: -each.tokens)
     if lint:
         yield f"Mend what breaks shared beginnings, the costliest first: {lint[0].fix}"
+        if by and all(verdict == OFF for (domain, _), verdict in by.items() if domain):
+            yield "Then analyze a new log: prompts that differ there share no answers either, so what is off now may be worth while."
     if found.semantic is not None and found.semantic.answers * 2 < found.semantic.requests:
         yield "Log the answers too: then wrong hits can be counted instead of estimated."
 

@@ -77,7 +77,7 @@ async def concluded(course: Course, took: Took, similar: Similar | None, prior: 
         notes=_notes(course),
         of=course.of,
         sample=course.sample.told(share, is_cut=course.is_cut),
-        hit_interval=course.units.interval(share) if sampled else None,
+        hit_interval=_in_all(course, share) if sampled else None,
         would_be=sum(domain.would_be for domain in domains),
         answers=course.answers,
         embedded=took.embedded,
@@ -86,6 +86,18 @@ async def concluded(course: Course, took: Took, similar: Similar | None, prior: 
         wrong_method=method,
         examples=tuple(text for tally in course.tallies.domains.values() for text in tally.examples),
     )
+
+
+def _in_all(course: Course, share: float) -> Interval:
+    """Give the interval of the share of hits in the whole log; up to 1 where the sample is the front of the log.
+
+    A cache that was empty a moment ago serves less than one that has run for long, so that a front only says what is
+    served at least.
+    """
+    low, high = course.units.interval(share)
+    kind = course.sample.kind
+    is_front = kind == "beginning" or (course.is_cut and kind != "windows")
+    return (low, 1.0) if is_front else (low, high)
 
 
 def _notes(course: Course) -> tuple[str, ...]:

@@ -32,6 +32,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def several(number: float, thing: str) -> str:
+    """Give a number of things with their name, which is one thing's: "1 row", "2 rows"."""
+    return f"{count(number)} {thing if number == 1 else f'{thing}s'}"
+
+
 def money(micro: float | None) -> str:
     """Give micro-USD as dollars; "unknown" for None."""
     if micro is None:
@@ -69,3 +74,9 @@ def size(value: float) -> str:
 def between(low: float, high: float) -> str:
     """Give an interval of a share."""
     return f"{share(low)} to {share(high)}"
+
+
+def of_all(low: float, high: float, known: float) -> str:
+    """Give an interval of the share of hits in a whole log, of which `known` are certain; nothing is known above 1."""
+    least = max(low, known)
+    return f"at least {share(least)}" if high >= 1 else between(least, max(high, least))

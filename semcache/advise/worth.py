@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from semcache.advise.findings import DomainReplay, DomainWorth, Findings, Semantic, Worth
+from semcache.advise.telling import share
 from semcache.core import CachePolicy, TenantId
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.records import Usage
@@ -76,7 +77,7 @@ def _notes(span: float, days: float, unpriced: float) -> tuple[str, ...]:
     elif span < _SHORT:
         notes.append(f"The log covers {span / _HOUR:.1f} hours; a day is reckoned as so many of them.")
     if unpriced > 0:
-        notes.append(f"{unpriced:.0%} of the hits have no price and no part in money.")
+        notes.append(f"{share(unpriced)} of the hits have no price and no part in money.")
     return tuple(notes)
 
 

@@ -26,7 +26,7 @@ from semcache.advise.findings import (
     Worth,
 )
 from semcache.advise.rows import Watcher
-from semcache.advise.telling import between, count, money, seconds, share, size
+from semcache.advise.telling import count, money, of_all, seconds, several, share, size
 from semcache.cost_port import LintFinding
 
 _FEW = 5
@@ -79,7 +79,7 @@ def report_of(found: Findings) -> Iterator[RenderableType]:
     yield from _section("Shared beginnings", _overlap(found.overlap))
     yield from _section("Exact repeats", _exact(found.exact))
     if found.semantic is not None:
-        yield from _section("Asked again of the real pipeline", _semantic(found.semantic))
+        yield from _section("Asked again of the real pipeline", _semantic(found.semantic, found.exact))
     yield from _section("Cache sizes", _sizes(found.sizes))
     if found.lint is not None:
         yield from _section("What keeps beginnings from being reused", _lint(found.lint))
@@ -130,7 +130,9 @@ def _reading(reading: Reading) -> Iterator[RenderableType]:
         order = "put in time order" if reading.sorted else "in time order"
         yield _line(f"{_when(reading.first)} to {_when(reading.last)}, {order}")
     if reading.untimed:
-        yield _line(f"{count(reading.untimed)} rows have no time: they stand where they stood in their file")
+        yield _line(
+            f"without a time: {several(reading.untimed, 'row')}, taken to stand where they stood in their file"
+        )
     if reading.limited:
         yield _line("only the first rows were taken (--limit)")
     if reading.skipped:
@@ -156,10 +158,10 @@ def _spending(spending: Spending) -> Iterator[RenderableType]:
     total = spending.total
     if total.estimated:
         yield _line(
-            f"tokens of {count(total.estimated)} requests are guessed from their texts: no usage in the log"
+            f"tokens of {several(total.estimated, 'request')} are guessed from their texts: no usage in the log"
         )
     if total.failed:
-        yield _line(f"{count(total.failed)} requests failed")
+        yield _line(f"{several(total.failed, 'request')} failed")
     if spending.seconds_p50 is not None and spending.seconds_p95 is not None:
         yield _line(
             f"an answer took {seconds(spending.seconds_p50)} (median), {seconds(spending.seconds_p95)} (95 %)"
@@ -223,20 +225,22 @@ def _exact(exact: Exact) -> Iterator[RenderableType]:
         yield _line(f"{count(exact.out_of_reach)} requests are kept from the cache: {reasons}")
 
 
-def _semantic(semantic: Semantic) -> Iterator[RenderableType]:
+def _semantic(semantic: Semantic, exact: Exact) -> Iterator[RenderableType]:
     yield _line(
-        f"{count(semantic.requests)} requests{f' (of {count(semantic.of)}: {semantic.sample})' if semantic.sampled else ''}: "
-        f"{count(semantic.exact)} exact hits, {count(semantic.semantic)} by meaning, {count(semantic.drafts)} drafts"
+        f"{several(semantic.requests, 'request')}{f' (of {count(semantic.of)}: {semantic.sample})' if semantic.sampled else ''}: "
+        f"{several(semantic.exact, 'exact hit')}, {count(semantic.semantic)} by meaning, {several(semantic.drafts, 'draft')}"
     )
     if semantic.hit_interval is not None:
-        yield _line(f"share of hits in the whole log: {between(*semantic.hit_interval)}")
+        known = exact.hits / exact.requests if exact.requests else 0.0
+        yield _line(f"share of hits in the whole log: {of_all(*semantic.hit_interval, known)} (95 %)")
     table = _table("domain", "requests", "exact", "by meaning", "expected wrong", "kept back", "saved")
     for each in semantic.domains:
         wrong = "-" if each.wrong is None else f"{each.wrong:.1f}"
         if each.wrong_interval is not None:
             wrong += f" ({each.wrong_interval[0]:.1f}-{each.wrong_interval[1]:.1f})"
         counts = tuple(map(count, (each.requests, each.exact, each.semantic)))
-        table.add_row(escape(each.domain), *counts, wrong, count(each.would_be), money(each.saved_cost))
+        saved = each.saved_cost if each.unpriced < each.hits or not each.hits else None
+        table.add_row(escape(each.domain), *counts, wrong, count(each.would_be), money(saved))
     yield table
     for note in semantic.notes:
         yield _line(note)
@@ -283,7 +287,7 @@ def _worth(worth: Worth) -> Iterator[RenderableType]:
     total = worth.total
     per = "a day" if worth.days else "in all"
     yield _line(
-        f"{money(total.net)} {per} ({count(total.hits)} hits of {count(total.requests)} requests, "
+        f"{money(total.net)} {per} ({several(total.hits, 'hit')} of {several(total.requests, 'request')}, "
         f"{seconds(total.seconds)} of waiting spared)"
     )
     if worth.month is not None:

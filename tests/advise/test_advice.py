@@ -9,7 +9,7 @@ import pytest
 
 from semcache.advise.advice import ENOUGH, advice_of, exact_level, meaning_level
 from semcache.advise.findings import Advice, DomainReplay, DomainWorth, Findings, Shared
-from semcache.advise.telling import between, count, money, seconds, share, size
+from semcache.advise.telling import between, count, money, of_all, seconds, several, share, size
 from semcache.advise.worth import worth_of
 from semcache.core import TenantId
 from semcache.cost_port import Cause, LintFinding
@@ -156,6 +156,15 @@ def test_reasons_tell_the_figures_and_steps_what_to_do() -> None:
         assert word in steps
 
 
+def test_who_has_a_defect_to_mend_is_not_told_off_for_good() -> None:
+    lint = LintFinding("t", 1, "a", Cause.TIME, "system", 1, 1, "", 9, 9, 1_000, None, "Move it.")
+    nothing = findings(semantic(domain(exact=0, semantic=0, wrong=None, wrong_interval=None)))
+    assert "analyze a new log" in " ".join(advised(replace(nothing, lint=(lint,))).steps)
+    assert "analyze a new log" not in " ".join(advised(nothing).steps)
+    some = findings(semantic(domain()))
+    assert "analyze a new log" not in " ".join(advised(replace(some, lint=(lint,))).steps)
+
+
 def test_figures_as_people_read_them() -> None:
     assert [share(value) for value in (0.0, 0.00001, 0.0042, 0.042, 0.42, 1.0)] == [
         "0 %",
@@ -180,4 +189,8 @@ def test_figures_as_people_read_them() -> None:
     ]
     assert [count(value) for value in (0.5, 3, 1234.5)] == ["0.5", "3", "1,234"]
     assert between(0.0, 0.5) == "0 % to 50 %"
+    assert of_all(0.38, 0.41, 0.2) == "38 % to 41 %"
+    assert of_all(0.38, 0.41, 0.43) == "43 % to 43 %"
+    assert of_all(0.38, 1.0, 0.43) == "at least 43 %"
+    assert [several(number, "row") for number in (0, 1, 1_200)] == ["0 rows", "1 row", "1,200 rows"]
     assert share(float("nan")) == count(float("inf")) == seconds(float("nan")) == "?"

@@ -116,7 +116,7 @@ def test_all_parts_stand_on_it() -> None:
         "1.4 s in the median",
         "schema_version: 1",
         "log.jsonl:7: is no JSON",
-        "10 % to 20 % (95 %)",
+        "12 % to 20 % (95 %)",
     ):
         assert word in read.text, word
 

@@ -197,7 +197,9 @@ async def test_time_that_is_up_ends_a_replay_and_it_says_how_sure_it_is(tmp_path
     assert found.sampled
     assert 0 < found.requests < 3_000 == found.of
     assert found.sample.startswith("the first ")
+    # The front of a log is asked from an empty cache: it says what is served at least.
     assert found.hit_interval is not None
+    assert found.hit_interval[0] < found.hit_interval[1] == 1.0
 
 
 async def test_hits_that_only_the_evidence_stands_against_are_counted_apart(tmp_path: Path) -> None:

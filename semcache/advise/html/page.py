@@ -94,6 +94,7 @@ def _environment() -> Environment:
     env.filters.update(
         share=telling.share,
         count=telling.count,
+        several=telling.several,
         money=telling.money,
         seconds=telling.seconds,
         size=telling.size,
@@ -138,7 +139,7 @@ def _tiles(found: Findings) -> list[Tile]:
             tiles.append(Tile(telling.seconds(worth.total.seconds), f"of waiting spared {per}", _wait(found)))
     if semantic is not None and semantic.semantic and semantic.wrong_interval is not None:
         low, high = (end / semantic.semantic for end in semantic.wrong_interval)
-        note = f"of {telling.count(semantic.semantic)} hits by meaning, 95 % interval"
+        note = f"of {telling.several(semantic.semantic, 'hit')} by meaning, 95 % interval"
         tiles.append(Tile(telling.between(low, high), "expected wrong", note))
     tiles.append(
         Tile(
@@ -157,7 +158,8 @@ def _hit_tile(found: Findings) -> Tile:
         return Tile(telling.share(rate), "exact repeats", "meaning was not replayed")
     note = f"{telling.share(semantic.exact / semantic.requests)} exact, {telling.share(semantic.semantic / semantic.requests)} by meaning"
     if semantic.hit_interval is not None:
-        note += f"; in all of the log {telling.between(*semantic.hit_interval)} (95 %)"
+        known = exact.hits / exact.requests if exact.requests else 0.0
+        note += f"; in all of the log {telling.of_all(*semantic.hit_interval, known)} (95 %)"
     return Tile(telling.share(semantic.hits / semantic.requests), "answered from the cache", note)
 
 
