@@ -128,7 +128,7 @@ async def _send_all(
     order: Order, sender: Sender, journal: Journal, items: list[Item], score: Score, watcher: Watcher
 ) -> dict[int, dict[str, object]]:
     """Send everything; gives the lines of requests without an answer, by index."""
-    schedule = Schedule(items, by_prefix=order.by_prefix)
+    schedule = Schedule(items, by_prefix=order.by_prefix, leaders=max(2, order.at_once // 4))
     unanswered: dict[int, dict[str, object]] = {}
     running: dict[asyncio.Task[Answer], Item] = {}
     with order.file.open("rb") as stream:

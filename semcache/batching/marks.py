@@ -1,7 +1,8 @@
 """Which prompts begin alike, from digests of their beginnings. Pure.
 
 A prompt is a row of bytes in the order in which models read it: model, tools, messages. A mark is a digest of all bytes up to
-some place: at the end of each message, and every kilobyte (further on every four) within long ones. Two prompts have a mark in common
+some place: at the end of each message, and every kilobyte (further on every four) within long ones; not within the first
+half kilobyte, which is not worth waiting for. Two prompts have a mark in common
 where everything before it is equal, so sorting prompts by their marks puts those together that share the longest
 beginnings, whatever their number, without holding any text.
 """
@@ -17,6 +18,7 @@ import orjson
 SIZE = 8
 """Bytes of a mark: of a million prompts, two different beginnings meet with a chance of one in 10^7."""
 MOST = 64
+_LEAST = 512
 _NEAR, _FAR, _NEARBY = 1024, 4096, 32_768
 
 
@@ -32,7 +34,8 @@ def marks_of(body: Mapping[str, Any]) -> bytes:
             piece = part[at : at + step]
             chain.update(piece)
             at, done = at + len(piece), done + len(piece)
-            marks.append(chain.copy().digest())
+            if done >= _LEAST:
+                marks.append(chain.copy().digest())
             if len(marks) == MOST:
                 return b"".join(marks)
     return b"".join(marks)

@@ -2,7 +2,8 @@
 
 Sorted by their marks, requests with a common beginning stand together. But the second one profits only once the first has been
 answered: until then nobody has computed their beginning. So of those that share one that is being computed, one is under
-way and the others wait, while requests with other beginnings go out beside it.
+way and the others wait, while requests with other beginnings go out beside it. Few groups are begun at a
+time: each takes room in the memory of whoever computes, and one that is pushed out before its last request is computed twice.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ class Schedule:
     Args:
         items: all that are to be sent.
         by_prefix: order them; else they go out as they stand in the file.
+        leaders: requests at most that are the first of others, at a time.
     """
 
-    def __init__(self, items: Sequence[Item], *, by_prefix: bool = True) -> None:
+    def __init__(self, items: Sequence[Item], *, by_prefix: bool = True, leaders: int = 2) -> None:
         ordered = sorted(items, key=lambda item: (item.marks, item.index)) if by_prefix else list(items)
         self._waiting = deque(ordered)
         self._shared = _shared(ordered) if by_prefix else {}
         self._warm: set[bytes] = set()
         self._warming: set[bytes] = set()
+        self._leading: set[int] = set()
+        self._leaders = leaders
 
     @property
     def is_empty(self) -> bool:
@@ -41,16 +45,20 @@ class Schedule:
     def take(self) -> Item | None:
         """Give the next request that need not wait for one under way; None while all of them do (or none is left)."""
         for place, item in enumerate(islice(self._waiting, _AHEAD)):
-            if any(mark in self._warming for mark in self._cold(item)):
+            cold = self._cold(item)
+            if cold and (len(self._leading) >= self._leaders or not self._warming.isdisjoint(cold)):
                 continue
             del self._waiting[place]
-            self._warming.update(self._cold(item))
+            if cold:
+                self._leading.add(item.index)
+                self._warming.update(cold)
             return item
         return None
 
     def done(self, item: Item, *, answered: bool) -> None:
         """Take note that a request was answered, or that it failed and its beginning must be computed by another."""
         cold = self._cold(item)
+        self._leading.discard(item.index)
         self._warming.difference_update(cold)
         if answered:
             self._warm.update(cold)

@@ -15,7 +15,7 @@ from semcache.batching.schedule import Schedule
 
 
 def item(index: int, *texts: str) -> Item:
-    messages = [{"role": "user", "content": text} for text in texts]
+    messages = [{"role": "user", "content": text + "." * 600} for text in texts]
     marks = marks_of({"model": "m", "messages": messages})
     return Item(index, index + 1, 0, 0, f"r{index}", marks, b"")
 
@@ -37,6 +37,16 @@ def test_after_a_failure_another_one_leads() -> None:
     schedule.done(first, answered=False)
     assert schedule.take() is not None
     assert schedule.take() is None
+
+
+def test_few_groups_are_begun_at_a_time_and_loners_are_none() -> None:
+    groups = [item(2 * n + k, f"head {n}", str(k)) for n in range(5) for k in range(2)]
+    loners = [item(100 + n, f"alone {n}") for n in range(3)]
+    schedule, taken = Schedule([*groups, *loners], leaders=2), list[Item]()
+    while (one := schedule.take()) is not None:
+        taken.append(one)
+    assert sum(one.index < 100 for one in taken) == 2
+    assert sum(one.index >= 100 for one in taken) == 3
 
 
 def test_in_the_order_of_the_file_nobody_waits() -> None:
