@@ -3,8 +3,7 @@
     .venv/bin/python scripts/bench/batch.py [--documents 12] [--questions 6] [--words 300] [--kv-mib 96] [--rounds 3]
 
 Each document is asked about several times, in an order by chance, and the engine's memory holds only some of them. The cache
-is off, so that every request is computed. Both orders alternate, each round on a fresh proxy; medians are shown, with the
-least that any order must compute (each document once, each question once).
+is off, so that every request is computed. Both orders alternate, each round on a fresh proxy; medians are shown.
 """
 
 from __future__ import annotations
