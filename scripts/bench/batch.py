@@ -21,7 +21,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-
 from rig.serving import ROOT, semcache
 
 _WORDS = [
