@@ -21,7 +21,7 @@ from semcache.alarming.looking import Look, Tenant, read, written
 from semcache.alarming.naming import quiet
 from semcache.alarming.wording import alarm_of
 from semcache.core import TenantId
-from semcache.cost_port import AlarmKind, AlarmShelf, CostAlarm
+from semcache.cost_port import AlarmKind, AlarmShelf, BudgetState, CostAlarm
 from semcache.errors import StoreError
 from semcache.ports import Clock
 
@@ -208,13 +208,22 @@ class Alarms:
         try:
             for name in self._tenants():
                 for state in await self._look.states(name, self._clock.now()):
-                    most = state.rule.hard if state.rule.hard is not None else state.rule.soft
-                    if most is not None:
-                        used.append((name, quiet(state.rule.name), state.spent / most if most > 0 else 1.0))
+                    part = _used(state)
+                    if part is not None:
+                        used.append((name, quiet(state.rule.name), part))
         except StoreError:
             self._tell.failed("budgets")
             return
         self._tell.show_budgets(used)
+
+
+def _used(state: BudgetState) -> float | None:
+    """Give the share of a budget that is used: of its money, or of its requests where that is more; None without limits."""
+    rule = state.rule
+    most = rule.hard if rule.hard is not None else rule.soft
+    pairs = ((state.spent, most), (state.requests, rule.requests))
+    parts = [count / limit if limit > 0 else 1.0 for count, limit in pairs if limit is not None]
+    return max(parts, default=None)
 
 
 def reconciled(

@@ -26,11 +26,17 @@ from semcache.ports import Clock, SideSink, UpstreamCall
 from semcache.records import SideKind, SideRecord
 from semcache.shortening.cutting import Cut, find_cut, without
 from semcache.shortening.summary import Task, as_message, cleaned, name_of
+from semcache.shortening.summary import text_of as text_in
+from semcache.tokens import tokens_of
 
 _log = structlog.get_logger()
 
 _ORDER = (Trimming.OFF, Trimming.REPORT, Trimming.WINDOW, Trimming.SUMMARY)
 _REMEMBERED = 1000
+_LOOKED_BACK = 3
+"""Cuts looked back for a summary that is known: of a conversation that goes on it is the last or the one before."""
+_AT_ONCE = 24_000
+"""Guessed tokens that are put before the summariser in one call."""
 _PATH = "/v1/chat/completions"
 
 
@@ -110,35 +116,62 @@ class Shortening:
     ) -> str | None:
         try:
             async with asyncio.timeout(policy.deadline):
-                summary, begin = "", cut.start
-                for end in cut.steps:
-                    found = await self._step(asked, policy, summary, messages[begin:end])
-                    if found is None:
-                        return None
-                    summary, begin = found, end
+                summary, begin = await self._newest(asked, policy, messages, cut)
+                while summary is not None and begin < cut.end:
+                    end = _as_far_as(messages, begin, cut.steps)
+                    summary = await self._made(asked, policy, summary, messages, cut.start, begin, end)
+                    begin = end
                 return summary
         except TimeoutError:
             return None
 
-    async def _step(
-        self, asked: Asked, policy: HistoryPolicy, before: str, messages: Sequence[Mapping[str, Any]]
+    async def _newest(
+        self, asked: Asked, policy: HistoryPolicy, messages: Sequence[Mapping[str, Any]], cut: Cut
+    ) -> tuple[str | None, int]:
+        """Give the summary that is known already and reaches furthest, and where it ends; "" and the beginning for none."""
+        if not asked.directives.no_store:
+            for end in cut.steps[: -_LOOKED_BACK - 1 : -1]:
+                name = self._name(asked, policy, messages[cut.start : end])
+                known = await self._known(asked.caller.tenant, name)
+                if known is not None:
+                    return known, end
+        return "", cut.start
+
+    async def _made(
+        self,
+        asked: Asked,
+        policy: HistoryPolicy,
+        before: str,
+        messages: Sequence[Mapping[str, Any]],
+        start: int,
+        begin: int,
+        end: int,
     ) -> str | None:
-        """One summary, with the one before it; None when the model gives none that is of use."""
-        caller, (upstream, _, model) = asked.caller, policy.summariser.partition("/")
+        """Have messages summed up, with the summary of what came before them; None when no model gives one that is of use."""
+        upstream, _, model = policy.summariser.partition("/")
         try:
-            backend = self.backend_of(caller.tenant, upstream or asked.upstream)
+            backend = self.backend_of(asked.caller.tenant, upstream or asked.upstream)
         except RequestError:
             return None  # the policy names an upstream that is gone
-        model = model or asked.request.model
-        if asked.directives.no_store:
-            return await self._ask(asked, policy, backend, Task(before, messages, model, policy.summary))
-        owner = (caller.tenant, caller.principal, backend.identity, model, str(policy.summary))
-        name = name_of(before, messages, *owner)
-        known = await self._known(caller.tenant, name)
-        if known is not None:
-            return known
-        made = await self._ask(asked, policy, backend, Task(before, messages, model, policy.summary))
-        return None if made is None else await self._keep(caller.tenant, name, made)
+        task = Task(before, messages[begin:end], model or asked.request.model, policy.summary)
+        made = await self._ask(asked, policy, backend, task)
+        if made is None or asked.directives.no_store:
+            return made
+        return await self._keep(asked.caller.tenant, self._name(asked, policy, messages[start:end]), made)
+
+    @staticmethod
+    def _name(asked: Asked, policy: HistoryPolicy, messages: Sequence[Mapping[str, Any]]) -> str:
+        """Name a summary by all that it stands for, who may have it, and who makes it."""
+        caller, model = asked.caller, asked.request.model
+        owner = (
+            caller.tenant,
+            caller.principal,
+            asked.upstream,
+            policy.summariser,
+            model,
+            str(policy.summary),
+        )
+        return name_of(messages, *owner)
 
     async def _ask(self, asked: Asked, policy: HistoryPolicy, backend: Backend, task: Task) -> str | None:
         word = self.new_word()
@@ -178,6 +211,17 @@ class Shortening:
         self.known[name] = summary
         if len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
+
+
+def _as_far_as(messages: Sequence[Mapping[str, Any]], begin: int, steps: Sequence[int]) -> int:
+    """Give the last cut up to which all can be summed up in one call; the next one at least."""
+    later, tokens, end = [step for step in steps if step > begin], 0, begin
+    for step in later:
+        tokens += sum(tokens_of(text_in(message)) for message in messages[end:step])
+        if end > begin and tokens > _AT_ONCE:
+            return end
+        end = step
+    return end
 
 
 def _note(way: Trimming, cut: Cut | None, kept: int) -> Trimmed:

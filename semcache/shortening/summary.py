@@ -63,10 +63,10 @@ def cleaned(reply: str, tokens: int, mark: str) -> str | None:
     return text if text and mark not in text else None
 
 
-def name_of(before: str, messages: Sequence[Mapping[str, Any]], *words: str) -> str:
+def name_of(messages: Sequence[Mapping[str, Any]], *words: str) -> str:
     """Name a summary by what it sums up and for whom: a digest of all of it."""
     digest = hashlib.sha256()
-    for part in (*words, before):
+    for part in words:
         content = part.encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "big") + content)
     digest.update(orjson.dumps(messages, option=orjson.OPT_SORT_KEYS))

@@ -14,9 +14,9 @@ import structlog
 from semcache.alarming.bounds import IsBroken
 from semcache.alarming.looking import Look, read, written
 from semcache.alarming.rules import DAY, AlarmRules
-from semcache.alarming.runner import Alarms
+from semcache.alarming.runner import Alarms, _used
 from semcache.core import TenantId
-from semcache.cost_port import AlarmKind, Claim, CostAlarm, CostSums
+from semcache.cost_port import AlarmKind, BudgetState, Claim, CostAlarm, CostSums
 from semcache.cost_rules import BudgetRule
 from semcache.errors import StoreError
 from semcache.evidence_port import Alarm
@@ -475,3 +475,18 @@ def test_store_errors_are_the_only_ones_that_are_expected() -> None:
     with pytest.raises(KeyError):
         asyncio.run(worker.look())
     assert issubclass(StoreError, Exception)
+
+
+@pytest.mark.parametrize(
+    ("rule", "part"),
+    [
+        (BudgetRule("b", hard=200), 0.5),
+        (BudgetRule("b", soft=400), 0.25),
+        (BudgetRule("b", hard=200, requests=20), 0.75),
+        (BudgetRule("b", requests=60), 0.25),
+        (BudgetRule("b", hard=0), 1.0),
+        (BudgetRule("b"), None),
+    ],
+)
+def test_a_budget_is_used_by_its_money_or_its_requests(rule: BudgetRule, part: float | None) -> None:
+    assert _used(BudgetState(rule, 0.0, 1.0, 100, 7, 15)) == part

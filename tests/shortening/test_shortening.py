@@ -144,6 +144,26 @@ async def test_a_summary_stands_after_the_beginning_and_stays_the_same() -> None
     assert len(scene.upstream.calls) == calls
 
 
+async def test_a_long_history_is_summed_up_in_one_call_and_so_is_what_is_added_to_it() -> None:
+    scene, calls = Scene(), list[int]()
+    for turns in (30, 30, 38):
+        await scene.shortening.applied(asking(turns, "summary"), RULES)
+        calls.append(len(scene.upstream.calls))
+    assert calls == [1, 1, 2]
+    last = json.loads(scene.upstream.bodies[-1])["messages"][0]["content"]
+    assert "(before this) They spoke of words." in last
+    assert "question 0 " not in last
+
+
+async def test_a_history_too_long_for_one_call_takes_several() -> None:
+    scene, rules = Scene(), replace(RULES, above=16_000, keep=8_000)
+    seen = await scene.shortening.applied(asking(500, "summary"), rules)
+    assert 2 <= len(scene.upstream.calls) <= 4
+    assert seen.trimmed is not None
+    assert seen.trimmed.way is Trimming.SUMMARY
+    assert all(len(body) < 4 * 40_000 for body in scene.upstream.bodies)
+
+
 async def test_what_it_costs_is_told_with_whose_it_is() -> None:
     scene = Scene()
     await scene.shortening.applied(asking(20, "summary"), RULES)
