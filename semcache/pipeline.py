@@ -1,7 +1,7 @@
 """The story of one request, top to bottom. The only orchestrator.
 
-    policy -> bypass? -> exact key -> entry? -> encode -> search -> re-read -> decide
-           -> serve the entry, or ask the upstream once for all who ask the same
+    history trimmed, if asked for -> policy -> bypass? -> exact key -> entry? -> encode -> search -> re-read -> decide
+           -> serve the entry, or set aside what a call may cost and ask the upstream once for all who ask the same
            -> remember a whole answer: entry first, vector second
 
 Faults of store, index and encoder are noted in the trace and the request goes on as a miss.
