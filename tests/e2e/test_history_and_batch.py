@@ -94,7 +94,7 @@ def test_a_batch_is_answered_in_its_own_order(proxy: Proxy, upstream: UpstreamSe
             "body": {
                 "model": "m",
                 "messages": [
-                    {"role": "system", "content": f"Document {n % 3}."},
+                    {"role": "system", "content": f"Document {n % 3}. " * 60},
                     {"role": "user", "content": f"Question {n}?"},
                 ],
             },
