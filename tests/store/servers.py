@@ -21,6 +21,7 @@ from semcache.store.embedded import ChildRules, ValkeyChild, server_binary
 from semcache.store.link import Link, LinkRules, Reply
 
 ACME = TenantId("acme")
+_CLUSTER: list[str] = []
 EXTERNAL = os.environ.get("SEMCACHE_TEST_REDIS_URL", "")
 
 
@@ -51,7 +52,13 @@ def valkey() -> Iterator[ValkeyChild]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
-    """A cluster of three nodes, a third of the slots each; gives the URL of one."""
+    """A cluster of three nodes, a third of the slots each; gives the URL of one.
+
+    Each file that imports this has a fixture of its own; all of a process share one cluster, which takes seconds to form.
+    """
+    if _CLUSTER:
+        yield _CLUSTER[0]
+        return
     with contextlib.ExitStack() as stack:
         ports = [free_port() for _ in range(3)]
         for port in ports:
@@ -61,7 +68,9 @@ def cluster() -> Iterator[str]:
             stack.enter_context(running(options, f"{home}/s"))
         urls = [f"redis://127.0.0.1:{port}" for port in ports]
         asyncio.run(join(urls))
-        yield urls[0].replace("redis", "redis+cluster")
+        _CLUSTER.append(urls[0].replace("redis", "redis+cluster"))
+        yield _CLUSTER[0]
+        _CLUSTER.clear()
 
 
 async def join(urls: list[str]) -> None:
