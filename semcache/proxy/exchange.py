@@ -22,7 +22,7 @@ from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.errors import error_event, error_reply
-from semcache.proxy.guess import guessed
+from semcache.proxy.guess import avoided, guessed
 from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
 from semcache.proxy.recent import read_chat
 from semcache.proxy.status import Told, forward_headers, hit_headers, money_headers, told
@@ -76,8 +76,9 @@ class Exchange:
         self._trace = answer.trace
         self._overhead = self._end.clock.monotonic() - self._started
         if isinstance(answer, Served):
-            head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id)
-            head += self._money(0, answer.entry.completion.usage)
+            saved = avoided(answer.entry, asked.request)
+            head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id, saved)
+            head += self._money(0, saved)
             # An edited answer keeps its name: what was laid out for an earlier version is not it.
             name = f"{answer.entry.id}.{answer.entry.version}"
             await self._replay(answer.entry.completion, name, head)
@@ -297,7 +298,11 @@ class Exchange:
             if shadow and isinstance(decision, Hit)
             else "",
             usage=None if trace.collapsed else usage,
-            saved=entry.completion.usage if entry and trace.served else usage if trace.collapsed else None,
+            saved=avoided(entry, asked.request)
+            if entry and trace.served
+            else usage
+            if trace.collapsed
+            else None,
             waited=(entry.seconds or None) if entry and trace.served else None,
             faults=tuple(trace.faults),
             key_name=asked.caller.key_name,

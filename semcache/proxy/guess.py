@@ -9,11 +9,13 @@ from typing import Any
 
 import orjson
 
-from semcache.core import ChatRequest, JsonObject, Usage
+from semcache.asking.calls import text_of
+from semcache.core import ChatRequest, Entry, JsonObject, Usage
 from semcache.tokens import tokens_of
 
 _A_SECOND = 50
 """Output tokens that a model may well have made in a second of which nothing was seen."""
+_REVISED = "draft:"
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
 
@@ -33,6 +35,16 @@ def guessed(request: ChatRequest, *, events: int, body: int, seconds: float, sai
     if events or body:
         return Usage(prompt, max(events, body // 4))
     return Usage(prompt, min(int(seconds * _A_SECOND), output_limit(request.body) or 4096))
+
+
+def avoided(entry: Entry, request: ChatRequest) -> Usage | None:
+    """Give what the call would have used that a hit saved: what the stored answer once did; None where nobody knows.
+
+    The count of an answer that was revised from another is of the edit, which the call would not have been: guessed then.
+    """
+    if not entry.origin.startswith(_REVISED):
+        return entry.completion.usage
+    return Usage(input_tokens(request.body), tokens_of(text_of(entry.completion)))
 
 
 def input_tokens(body: JsonObject) -> int:

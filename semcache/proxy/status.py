@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from semcache.core import Bypass, Draft, Entry, Hit, Miss, Outcome
+from semcache.core import Bypass, Draft, Entry, Hit, Miss, Outcome, Usage
 from semcache.journey import Trace, Trimmed
 from semcache.proxy.headers import Pair
 
@@ -64,18 +64,20 @@ def money_headers(cost: int | None, saved: int | None) -> list[Pair]:
     return [(name, b"%d" % money) for name, money in pairs if money is not None]
 
 
-def hit_headers(entry: Entry, trace: Trace, now: float, request_id: str) -> list[Pair]:
-    """Headers of a reply served from the cache (content type and length are the caller's)."""
+def hit_headers(entry: Entry, trace: Trace, now: float, request_id: str, saved: Usage | None) -> list[Pair]:
+    """Headers of a reply served from the cache (content type and length are the caller's).
+
+    `saved` is what the call that was not made would have used.
+    """
     what = told(trace)
     ttl = max(0, int(entry.expires_at - now))
-    usage = entry.completion.usage
     pairs = [
         (b"cache-status", b"%b; hit; ttl=%d; detail=%b" % (_NAME, ttl, what.outcome.encode())),
         (b"age", b"%d" % int(entry.age(now))),
         (b"semcache-outcome", what.outcome.encode()),
         (b"semcache-entry", entry.id.encode()),
         (b"semcache-domain", trace.policy.domain.encode()),
-        (b"semcache-saved-tokens", b"%d" % (usage.total_tokens if usage else 0)),
+        (b"semcache-saved-tokens", b"%d" % (saved.total_tokens if saved else 0)),
         _PRIVATE,
         (b"x-request-id", request_id.encode()),
     ]

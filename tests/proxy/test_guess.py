@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.proxy.guess import guessed, input_tokens, output_limit
+from semcache.core import Completion, Usage
+from semcache.proxy.guess import avoided, guessed, input_tokens, output_limit
 from semcache.proxy.openai_chat import parse_chat
+from tests.store.servers import entry
 
 REQUEST = parse_chat(
     {"model": "m", "messages": [{"role": "user", "content": "x" * 4000}]}, "/v1/chat/completions"
@@ -54,3 +57,18 @@ def test_a_limit_that_is_none_is_not_taken_for_one(value: object) -> None:
 )
 def test_whatever_was_sent_has_some_tokens(content: object) -> None:
     assert input_tokens({"messages": [{"content": content}]}) >= 1
+
+
+def test_what_a_hit_saved_is_what_the_stored_answer_used() -> None:
+    assert avoided(entry(), REQUEST) == Usage(3, 5)
+    assert avoided(entry(completion=Completion(b"{}", None)), REQUEST) is None
+
+
+def test_a_revised_answer_saved_more_than_its_edit_used() -> None:
+    """A long answer that a few tokens of an edit were enough for would have been written whole."""
+    choice = {"message": {"role": "assistant", "content": "word " * 400}}
+    whole = Completion(json.dumps({"choices": [choice]}).encode(), Usage(900, 12))
+    saved = avoided(entry(completion=whole, origin="draft:e0"), REQUEST)
+    assert saved is not None
+    assert 450 <= saved.completion_tokens <= 550
+    assert 1000 <= saved.prompt_tokens <= 1030
