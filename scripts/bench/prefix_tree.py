@@ -69,7 +69,7 @@ class LeastRecent:
         self._queued[node] = 0
         self._living -= 1
 
-    def pop(self, _now: float, _tenant: str | None = None, *, floors: bool = True) -> Victim | None:  # noqa: ARG002
+    def pop(self, _now: float, _tenant: str | None = None, *, floors: bool = True) -> Victim | None:  # noqa: ARG002 - the interface of the real one
         while self._heap:
             entry = heappop(self._heap)
             if self._is_current(entry):
