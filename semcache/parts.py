@@ -18,7 +18,6 @@ from typing import Any
 
 import structlog
 
-from semcache.answer.assemble import Assembler, chat_assembler
 from semcache.answer.limits import Limits as UpstreamLimits
 from semcache.answer.shared import Head
 from semcache.answer.upstream import HttpUpstream
@@ -26,6 +25,7 @@ from semcache.core import CachePolicy, EntryId, TenantId
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
+from semcache.dialects.chat.assemble import Assembler, chat_assembler
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from semcache.answer.assemble import Assembler
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.auditing.hits import would_be
@@ -39,6 +38,7 @@ from semcache.decide.decision import Asker, Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
 from semcache.decide.vouching import vouched
+from semcache.dialects.chat.assemble import Assembler
 from semcache.embed.fingerprint import exact_key, key_in, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import (

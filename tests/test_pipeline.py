@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semcache.answer.assemble import chat_assembler
 from semcache.answer.flight import Flights
 from semcache.core import (
     Bypass,
@@ -31,13 +30,14 @@ from semcache.core import (
 )
 from semcache.cost_rules import HistoryPolicy, Trimming
 from semcache.decide.decision import Serving
+from semcache.dialects.chat.assemble import chat_assembler
+from semcache.dialects.chat.request import parse_chat
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import Asked, Backend, Forwarded, Served, Trimmed
 from semcache.pipeline import Pipeline
 from semcache.policy.loader import load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Selector, UpstreamCall
-from semcache.proxy.openai_chat import parse_chat
 from semcache.remembering import Memory
 from semcache.store.near import NearCache
 from tests.fakes.encoder import FakeEncoder

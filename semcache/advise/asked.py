@@ -17,6 +17,7 @@ from semcache.advise.chains import tokens_in
 from semcache.advise.rows import LogRow
 from semcache.core import CachePolicy, Caller, Directives, Namespace, Scope, TenantId, Usage
 from semcache.decide import admission
+from semcache.dialects.chat.request import parse_chat
 from semcache.embed.fingerprint import Partition
 from semcache.embed.resolved import resolved_namespace
 from semcache.errors import RequestError
@@ -24,7 +25,6 @@ from semcache.evaluate.asking import UPSTREAM
 from semcache.journey import Asked
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import UpstreamCall
-from semcache.proxy.openai_chat import parse_chat
 from semcache.tokens import tokens_of
 
 _PATH = "/v1/chat/completions"

@@ -22,10 +22,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from semcache.answer.assemble import Assembler
-from semcache.answer.canonical import Incomplete
 from semcache.answer.shared import FlightLimits, Head, Order, SharedReply
 from semcache.core import Completion, Usage
+from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.chat.assemble import Assembler
 from semcache.errors import RequestError, SemcacheError
 from semcache.ports import UpstreamReply
 

@@ -17,11 +17,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from semcache.answer.assemble import Assembler
 from semcache.answer.backlog import Backlog
-from semcache.answer.canonical import Incomplete
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.core import Completion
+from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.chat.assemble import Assembler
 from semcache.errors import SemcacheError, UpstreamError
 from semcache.ports import UpstreamReply
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from semcache.answer.usage import read_anthropic, read_any
 from semcache.core import Usage
+from semcache.dialects.usage import read_anthropic, read_any
 
 _NAME = 200
 _NAMELESS = 8

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import orjson
 
 from semcache.answer.decode import Decoder, decoder_of
-from semcache.answer.sse import SseSplitter
-from semcache.answer.usage import read_any
 from semcache.answer.usage_seen import Said, Seen
+from semcache.dialects.sse import SseSplitter
+from semcache.dialects.usage import read_any
 
 _WHOLE = 512 << 10
 """A document up to this size is parsed; of a larger one only its beginning and its end are looked at."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from semcache.answer.canonical import Incomplete
 from semcache.asking.exchange import completion_of, exchange
 from semcache.core import Completion
+from semcache.dialects.chat.answer import Incomplete
 from semcache.errors import UpstreamError
 from semcache.journey import Asked, Backend, Step, call_of
 from semcache.ports import UpstreamCall, UpstreamReply

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from semcache.answer.assemble import JsonAssembler
-from semcache.answer.canonical import Incomplete
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.core import Completion
+from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.chat.assemble import JsonAssembler
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 
-from semcache.answer.usage import read_usage
 from semcache.batching.lines import Item, Request
 from semcache.core import Usage
+from semcache.dialects.usage import read_usage
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.ports import Generator, UpstreamCall
 

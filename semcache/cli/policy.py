@@ -16,6 +16,7 @@ from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.screen import Screen, wide_console
 from semcache.core import Caller, Directives, TenantId
 from semcache.decide.spans import explain_spans
+from semcache.dialects.chat.request import parse_chat
 from semcache.errors import SemcacheError
 from semcache.parts import open_judge
 from semcache.policy import explain as explaining
@@ -23,7 +24,6 @@ from semcache.policy.loader import check as check_directory
 from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import TrialResult, run_trials
-from semcache.proxy.openai_chat import parse_chat
 from semcache.settings import Settings
 
 app = typer.Typer(help="Policy files: check, test, explain.", no_args_is_help=True)

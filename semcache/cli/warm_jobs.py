@@ -18,6 +18,7 @@ from semcache.answer.engine_door import EngineDoor, EngineState
 from semcache.answer.warmbook import BookRules, Remembered, best_first
 from semcache.answer.warming import readable, worth_it
 from semcache.core import TenantId
+from semcache.dialects.chat.request import parse_chat
 from semcache.engine.launch import socket_path
 from semcache.errors import EngineError, RequestError, SemcacheError, StoreError, UpstreamError
 from semcache.parts import policies_of
@@ -25,7 +26,6 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.prefix_parts import OWNERS_FILE, engine_door, open_shelf, prefixes_of, warm_rules
 from semcache.prefixes import Prefixes
 from semcache.process import SystemClock
-from semcache.proxy.openai_chat import parse_chat
 from semcache.settings import Settings
 from semcache.store.warm_shelf import WarmShelf
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from semcache.answer.canonical import Incomplete
-from semcache.answer.render import UsageMode
 from semcache.answer.shared import Head
-from semcache.answer.strip import UsageStripper
 from semcache.asking.calls import text_of
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord, Usage
 from semcache.cost.symptoms import repetition
 from semcache.cost_rules import Trimming
+from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.chat.render import UsageMode
+from semcache.dialects.chat.strip import UsageStripper
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.core import ChatRequest
+from semcache.dialects.chat.request import parse_chat
 from semcache.proxy.body import parse_object
-from semcache.proxy.openai_chat import parse_chat
 
 _UPSTREAM_PATH = "/v1/chat/completions"
 _OVERHEAD = 4

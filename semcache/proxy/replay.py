@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from semcache.answer.render import JsonParts, SseParts, UsageMode, json_parts, sse_parts
 from semcache.core import Completion
+from semcache.dialects.chat.render import JsonParts, SseParts, UsageMode, json_parts, sse_parts
 
 _Key = tuple[str, bool, bool, UsageMode]
 

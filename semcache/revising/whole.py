@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from semcache.answer.canonical import Incomplete
 from semcache.asking.exchange import body_of, completion_of, exchange
 from semcache.core import Completion, Usage
+from semcache.dialects.chat.answer import Incomplete
 from semcache.errors import SemcacheError
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply

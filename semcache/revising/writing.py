@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from semcache.answer.render import json_parts, sse_parts
 from semcache.core import ChatRequest, Completion, Usage
+from semcache.dialects.chat.render import json_parts, sse_parts
 
 
 def revised(old: Completion, text: str, used: Usage | None) -> Completion:

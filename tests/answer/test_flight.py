@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from semcache.answer.assemble import Assembler, chat_assembler
-from semcache.answer.canonical import Incomplete
 from semcache.answer.flight import Flights, FlightStats, Ticket
 from semcache.answer.shared import FlightLimits, Head
 from semcache.core import Completion
+from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.chat.assemble import Assembler, chat_assembler
 from semcache.errors import RequestError, StoreError, UpstreamError
 from semcache.ports import UpstreamCall
 from tests.answer.eventually import eventually

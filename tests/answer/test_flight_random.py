@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.answer.assemble import chat_assembler
 from semcache.answer.flight import Flights, FlightStats, Ticket
 from semcache.answer.shared import FlightLimits, Head
 from semcache.core import Completion
+from semcache.dialects.chat.assemble import chat_assembler
 from semcache.errors import SemcacheError, UpstreamError
 from semcache.ports import UpstreamCall
 from tests.answer.eventually import eventually

@@ -33,12 +33,12 @@ from semcache.core import (
     TenantId,
     Usage,
 )
+from semcache.dialects.chat.request import parse_chat
 from semcache.embed.fingerprint import Partition
 from semcache.errors import UpstreamError
 from semcache.journey import Asked, Backend, Step, Trace
 from semcache.policy.loader import load_default
 from semcache.ports import UpstreamCall
-from semcache.proxy.openai_chat import parse_chat
 from semcache.records import SideRecord
 from tests.fakes.evidence import FakeAuditBudget, FakeEvidence, FakeServedHits
 from tests.fakes.generator import FakeGenerator, FakeReply

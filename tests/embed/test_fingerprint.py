@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import TenantId
+from semcache.dialects.chat.request import parse_chat
 from semcache.embed.fingerprint import IRRELEVANT_FIELDS, Partition, exact_key, namespace_of
-from semcache.proxy.openai_chat import parse_chat
 
 BODY: dict[str, Any] = {
     "model": "m",

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from semcache.core import Caller, Directives, Mode, TenantId
+from semcache.dialects.chat.request import parse_chat
 from semcache.errors import PolicyError, SemcacheError
 from semcache.evaluate.domains import Variation, as_domain, domain_of, policies_at, tenant_of, varied
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.proxy.openai_chat import parse_chat
 from tests.evaluate.scene import ACME, POLICY, policy
 
 

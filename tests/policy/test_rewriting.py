@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import ChatRequest, TenantId
+from semcache.dialects.chat.request import parse_chat
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.policy.prefix import PrefixRules
 from semcache.policy.rewriting import RewriteRules, in_order, rewritten, tool_name
-from semcache.proxy.openai_chat import parse_chat
 from tests.policy.samples import MINIMAL, snapshot
 
 BOTH = RewriteRules(sort_tools=True, sort_keys=True)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import Completion, Usage
+from semcache.dialects.chat.request import parse_chat
 from semcache.proxy.guess import avoided, guessed, input_tokens, output_limit
-from semcache.proxy.openai_chat import parse_chat
 from tests.store.servers import entry
 
 REQUEST = parse_chat(

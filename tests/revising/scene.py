@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from semcache.answer.assemble import chat_assembler
 from semcache.answer.flight import Flights
 from semcache.core import (
     CachePolicy,
@@ -30,12 +29,13 @@ from semcache.core import (
     TenantId,
     Usage,
 )
+from semcache.dialects.chat.assemble import chat_assembler
+from semcache.dialects.chat.request import parse_chat
 from semcache.embed.fingerprint import Partition
 from semcache.errors import UpstreamError
 from semcache.journey import Asked, Backend, Step, Trace
 from semcache.policy.loader import load_default
 from semcache.ports import UpstreamCall
-from semcache.proxy.openai_chat import parse_chat
 from semcache.revising.band import Bands
 from semcache.revising.revising import Revising, RevisingLimits
 from tests.fakes.evidence import FakeEvidence

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.answer.assemble import JsonAssembler, StreamAssembler
 from semcache.core import Completion, DraftRecord, Usage
-from semcache.proxy.openai_chat import parse_chat
+from semcache.dialects.chat.assemble import JsonAssembler, StreamAssembler
+from semcache.dialects.chat.request import parse_chat
 from semcache.revising.accounts import prediction_tokens, with_usage
 from semcache.revising.replies import Written, drafted
 from semcache.revising.writing import revised, written

@@ -11,10 +11,10 @@ import pytest
 
 from semcache.core import Caller, Directives, TenantId
 from semcache.cost_rules import HistoryPolicy, Trimming
+from semcache.dialects.chat.request import parse_chat
 from semcache.errors import RequestError, UpstreamError
 from semcache.journey import Asked, Backend
 from semcache.ports import UpstreamCall
-from semcache.proxy.openai_chat import parse_chat
 from semcache.records import SideKind, SideRecord
 from semcache.shortening.shortening import Shortening
 from semcache.shortening.summary import Task, as_message, cleaned, text_of

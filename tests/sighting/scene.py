@@ -31,13 +31,13 @@ from semcache.core import (
     TenantId,
     Usage,
 )
+from semcache.dialects.chat.request import parse_chat
 from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
 from semcache.errors import StoreError, UpstreamError
 from semcache.evidence_port import Finding, Label, Source
 from semcache.journey import Asked, Backend, Step, Trace
 from semcache.policy.loader import load_default
 from semcache.ports import UpstreamCall
-from semcache.proxy.openai_chat import parse_chat
 from semcache.records import SideRecord
 from semcache.review_port import Act, Line, Sighting
 from semcache.sighting.allowance import JudgeAllowance, judge_caps

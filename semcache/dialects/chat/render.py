@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from semcache.answer.pieces import PIECE, pieces
-from semcache.answer.usage import zeroed
 from semcache.core import Completion
+from semcache.dialects.pieces import PIECE, pieces
+from semcache.dialects.usage import zeroed
 
 UsageMode = Literal["zero", "original"]
 DONE = b"data: [DONE]\n\n"

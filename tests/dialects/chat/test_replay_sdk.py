@@ -11,15 +11,15 @@ from typing import Any
 import openai
 import pytest
 
-from semcache.answer.assemble import chat_assembler
 from semcache.answer.flight import Flights
 from semcache.answer.limits import Limits
-from semcache.answer.render import json_parts, sse_parts
 from semcache.answer.upstream import HttpUpstream
 from semcache.core import Completion
+from semcache.dialects.chat.assemble import chat_assembler
+from semcache.dialects.chat.render import json_parts, sse_parts
 from semcache.errors import UpstreamError
 from semcache.ports import UpstreamCall
-from tests.answer.test_render import CREATED, ID, TOOL, from_stream, stored
+from tests.dialects.chat.test_render import CREATED, ID, TOOL, from_stream, stored
 from tests.fakes import upstream_server as fake
 from tests.fakes.upstream_server import UpstreamServer, chat_body, chat_chunks, in_thread, sse_bytes
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import orjson
 
-from semcache.answer.sse import SseEvent, SseSplitter
+from semcache.dialects.sse import SseEvent, SseSplitter
 
 
 class UsageStripper:

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from semcache.answer.usage import read_usage
 from semcache.core import Completion, Usage
+from semcache.dialects.usage import read_usage
 
 FINISHED = frozenset(("stop", "tool_calls", "function_call"))
 """Finish reasons by which the model itself ended its answer."""

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.answer.assemble import JsonAssembler, StreamAssembler
-from semcache.answer.canonical import Incomplete
 from semcache.core import Completion, Usage
+from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.chat.assemble import JsonAssembler, StreamAssembler
 from tests.fakes.upstream_server import chat_body, chat_chunks, sse_bytes
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.answer.sse import SseEvent, SseSplitter
+from semcache.dialects.sse import SseEvent, SseSplitter
 
 
 def split(stream: bytes, cuts: list[int] | None = None, **options: int) -> list[SseEvent]:

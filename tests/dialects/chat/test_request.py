@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from semcache.dialects.chat.request import parse_chat
 from semcache.errors import RequestError
-from semcache.proxy.openai_chat import parse_chat
 
 ASK = [{"role": "user", "content": "Hi"}]
 

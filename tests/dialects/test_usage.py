@@ -11,7 +11,8 @@ from genai_prices import extract_usage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.answer.usage import (
+from semcache.core import Usage
+from semcache.dialects.usage import (
     read_anthropic,
     read_any,
     read_bedrock,
@@ -21,7 +22,6 @@ from semcache.answer.usage import (
     read_usage,
     zeroed,
 )
-from semcache.core import Usage
 
 Reader = Callable[[Any], Usage | None]
 

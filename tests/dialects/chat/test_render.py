@@ -10,11 +10,11 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.answer.assemble import JsonAssembler, StreamAssembler
-from semcache.answer.pieces import pieces
-from semcache.answer.render import DONE, json_parts, sse_parts
-from semcache.answer.strip import UsageStripper
 from semcache.core import Completion
+from semcache.dialects.chat.assemble import JsonAssembler, StreamAssembler
+from semcache.dialects.chat.render import DONE, json_parts, sse_parts
+from semcache.dialects.chat.strip import UsageStripper
+from semcache.dialects.pieces import pieces
 from tests.fakes.upstream_server import chat_body, chat_chunks, sse_bytes
 
 ID, CREATED = b"chatcmpl-fresh", b"1800000000"

@@ -11,11 +11,11 @@ from typing import Any, NoReturn, Protocol
 
 import orjson
 
-from semcache.answer.canonical import DROPPED, Incomplete, complete
-from semcache.answer.merge import ChoiceMerge, FieldMerge
-from semcache.answer.sse import SseEvent, SseSplitter
-from semcache.answer.usage import read_usage
 from semcache.core import Completion
+from semcache.dialects.chat.answer import DROPPED, Incomplete, complete
+from semcache.dialects.chat.merge import ChoiceMerge, FieldMerge
+from semcache.dialects.sse import SseEvent, SseSplitter
+from semcache.dialects.usage import read_usage
 
 _DONE = b"[DONE]"
 _PLAIN_EVENTS = (b"", b"message")
