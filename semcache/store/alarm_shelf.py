@@ -23,6 +23,7 @@ from semcache.core import TenantId
 from semcache.cost_port import AlarmKind, CostAlarm
 from semcache.store.cluster import open_link
 from semcache.store.keys import Keys
+from semcache.store.lease import Lease
 from semcache.store.link import Argument, LinkRules
 from semcache.store.scripts import Script
 from semcache.store.server import raw
@@ -38,13 +39,6 @@ LONGEST = 1 << 18
 _LIFE_MS = 400 * 86_400_000
 _BETWEEN = "\x1f"
 _KINDS = {kind.value: kind for kind in AlarmKind}
-
-_LEAD = """#!lua
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then return 'taken' end
-if tonumber(ARGV[2]) > 0 then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) else redis.call('DEL', KEYS[1]) end
-return 'ok'
-"""
 
 # ARGV: how many are listed, how many stand, their life; then for each change its place, "1" where raised, and the alarm.
 # The same change twice is listed once.
@@ -83,7 +77,6 @@ return 'ok'
 
 @dataclass(frozen=True, slots=True)
 class _Scripts:
-    lead: Script = field(default_factory=lambda: Script(_LEAD))
     put: Script = field(default_factory=lambda: Script(_PUT))
     list: Script = field(default_factory=lambda: Script(_LIST))
     know: Script = field(default_factory=lambda: Script(_KNOW))
@@ -105,6 +98,7 @@ class RedisAlarmShelf:
         self._link = open_link(url, rules)
         self._keys = Keys(prefix)
         self._scripts = _Scripts()
+        self._lead = Lease(self._link, self._keys.shared("alarm-lead"))
 
     async def lead(self, worker: str, seconds: float) -> bool:
         """Take or renew the right to look for alarms, or (with 0 seconds) give it up; False while another has it.
@@ -112,9 +106,7 @@ class RedisAlarmShelf:
         Raises:
             StoreError: unreachable, late or read-only.
         """
-        key = self._keys.shared("alarm-lead")
-        reply = await self._link.run(self._scripts.lead, (key,), (worker, int(seconds * 1000)))
-        return is_yes(reply, b"ok", (b"taken",))
+        return await self._lead.take(worker, seconds)
 
     async def load(self) -> Mapping[str, str]:
         """Give what the last leader knew, by tenant.

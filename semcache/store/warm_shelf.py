@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from semcache.core import TenantId
 from semcache.store.cluster import open_link
 from semcache.store.keys import Keys
+from semcache.store.lease import Lease
 from semcache.store.link import LinkRules
 from semcache.store.scripts import Script
 from semcache.store.server import raw
@@ -41,19 +42,11 @@ if not v or string.sub(v, 1, #epoch + 1) ~= epoch..':' then return false end
 return string.sub(v, #epoch + 2)
 """
 
-_LEASE = """#!lua
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then return 'taken' end
-if tonumber(ARGV[2]) > 0 then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) else redis.call('DEL', KEYS[1]) end
-return 'ok'
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class _Scripts:
     write: Script = field(default_factory=lambda: Script(_WRITE))
     read: Script = field(default_factory=lambda: Script(_READ))
-    lease: Script = field(default_factory=lambda: Script(_LEASE))
 
 
 class WarmShelf:
@@ -72,6 +65,7 @@ class WarmShelf:
         self._link = open_link(url, rules)
         self._keys = Keys(prefix)
         self._scripts = _Scripts()
+        self._lease = Lease(self._link, self._keys.shared("warm-lease"))
 
     async def epoch(self, tenant: TenantId) -> int:
         """Give a tenant's invalidation counter.
@@ -128,9 +122,7 @@ class WarmShelf:
         Raises:
             StoreError: unreachable, late or read-only.
         """
-        key = self._keys.shared("warm-lease")
-        reply = await self._link.run(self._scripts.lease, (key,), (holder, int(seconds * 1000)))
-        return is_yes(reply, b"ok", (b"taken",))
+        return await self._lease.take(holder, seconds)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
