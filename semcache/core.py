@@ -105,7 +105,9 @@ class Directives:
 class ChatRequest:
     """One chat request, normalised from its dialect.
 
-    `body` is what goes upstream (our own `cache` object already removed). `prompt` is the text
+    `body` is the request as a chat body (our own `cache` object already removed); it goes upstream unless `native`
+    is given: the request in the words of `dialect`, for an upstream that speaks it. `extra` holds what of it has no
+    word in chat and counts all the same, `unsayable` names what would be lost without it. `prompt` is the text
     of the last message when that is a user's text, else None: then only the exact tier applies.
     `exact_only` and `uncacheable` name the feature that closes the semantic tier or the whole
     cache ("tools", "n", "seed", "images", ...), or are None.
@@ -125,6 +127,10 @@ class ChatRequest:
     end_user: str
     exact_only: str | None = None
     uncacheable: str | None = None
+    native: JsonObject | None = None
+    extra: JsonObject = field(default_factory=dict)
+    unsayable: tuple[str, ...] = ()
+    query: bytes = b""
     keys: dict[Hashable, tuple[Namespace, ExactKey]] = field(default_factory=dict, compare=False, repr=False)
     """What the request was hashed to, by who asked: a memo of those who read it, not a part of it."""
 
@@ -163,18 +169,20 @@ class Completion:
 
     `body` is the canonical JSON of the protocol's answer object without its `id` and `created`. `chunks` holds the
     stream's own chunk objects (JSON array, same omissions) when putting them together lost something; such an
-    answer is replayed to streams only, and `body` is then informative.
+    answer is replayed to streams only, and `body` is then informative. `native` is the answer object in the words of
+    the dialect that the entry's namespace names, when `body` does not say all of it.
     """
 
     body: bytes
     usage: Usage | None
     chunks: bytes | None = None
     has_tool_calls: bool = False
+    native: bytes | None = None
 
     @property
     def size(self) -> int:
         """Bytes held."""
-        return len(self.body) + (len(self.chunks) if self.chunks else 0)
+        return len(self.body) + len(self.chunks or b"") + len(self.native or b"")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,14 @@
-"""How a worker is: what is not as it should be, and the gauges that say so. Reads parts, changes none."""
+"""How a worker is: what is not as it should be, and the gauges that say so. Reads parts, changes none.
+
+A worker listens before all its parts are there: the change stream is yet to be heard, what the store holds to be taken
+into the index, the exemplars of the classifiers to be embedded. That is a start and no fault, as long as it takes no
+longer than a start does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from semcache.embed.router import RoutedEncoder
 from semcache.lookup.faiss_index import FaissIndex
@@ -18,6 +23,46 @@ from semcache.store.near import NearCache
 STORE_HEARD_WITHIN = 1.0
 """Seconds of silence after which what this process holds in memory is not trusted any more."""
 
+START_WITHIN = 5.0
+"""Seconds in which a part that was never well yet is starting; after that it is not as it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartState:
+    """One part: whether it is as it should be, and whether, if not, it may be on its way there."""
+
+    name: str
+    well: bool
+    may_start: bool = True
+
+
+class Start:
+    """Tells parts that are starting from those that are not as they should be.
+
+    Args:
+        began: monotonic seconds when the worker was put together.
+        patience: seconds that a start may take.
+    """
+
+    def __init__(self, began: float, patience: float = START_WITHIN) -> None:
+        self._until = began + patience
+        self._were_well: set[str] = set()
+
+    def sort(self, parts: Iterable[PartState], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Give the names of the parts that are starting, and of those that are degraded.
+
+        A part that was seen to be well once starts no more: what befalls it then is a fault at once.
+        """
+        starting, degraded = [], []
+        for part in parts:
+            if part.well:
+                self._were_well.add(part.name)
+            elif part.may_start and now < self._until and part.name not in self._were_well:
+                starting.append(part.name)
+            else:
+                degraded.append(part.name)
+        return tuple(starting), tuple(degraded)
+
 
 @dataclass(frozen=True, slots=True)
 class Encoders:
@@ -29,7 +74,8 @@ class Encoders:
     @property
     def are_well(self) -> bool:
         """True when every encoder is loaded, or need not be yet, and none hangs."""
-        well = ("ready",) if self.preload else ("ready", "idle")
+        # One that waits to be asked first may take its time then.
+        well = ("ready",) if self.preload else ("ready", "idle", "loading")
         return all(lane.state in well and not lane.stalled for lane in self.router.health())
 
 
@@ -45,33 +91,37 @@ class Health:
     near: NearCache
     follower: Follower
     gate: LoadGate
+    start: Start = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", Start(self.clock.monotonic()))
 
     def store_alive(self) -> bool:
         """True while the change stream was heard a moment ago."""
         return self.clock.monotonic() - self.follower.last_contact < STORE_HEARD_WITHIN
 
     def readiness(self) -> Readiness:
-        """Say what is not as it should be."""
-        degraded = []
-        if not self.store_alive():
-            degraded.append("store")
-        if not self.follower.is_synced:
-            degraded.append("index")
-        if self.encoders is None or not self.encoders.are_well:
-            degraded.append("encoder")
-        if self.classifiers is not None and not self.classifiers.is_complete(self.policies.current):
-            degraded.append("classifier")
-        if self.policies.last_error:
-            degraded.append("policies")
+        """Say what is not as it should be, and what is still starting."""
+        starting, degraded = self.start.sort(self._states(), self.clock.monotonic())
         vectors, namespaces = self.index.sizes()
         detail = {
+            "starting": starting,
             "policy_generation": self.policies.generation,
             "policy_error": self.policies.last_error,
             "tenants": len(self.policies.current.tenants),
             "vectors": vectors,
             "namespaces": namespaces,
         }
-        return Readiness(ready=True, degraded=tuple(degraded), detail=detail)
+        return Readiness(ready=not starting, degraded=degraded, detail=detail)
+
+    def _states(self) -> Iterator[PartState]:
+        yield PartState("store", self.store_alive())
+        yield PartState("index", self.follower.is_synced)
+        # What is loaded from the start is loaded before anybody can ask for this.
+        yield PartState("encoder", self.encoders is not None and self.encoders.are_well, may_start=False)
+        told = self.classifiers is None or self.classifiers.is_complete(self.policies.current)
+        yield PartState("classifier", told)
+        yield PartState("policies", not self.policies.last_error, may_start=False)
 
     def gauges(self) -> Iterable[tuple[str, str, float]]:
         """Give name, help text and value of each gauge."""

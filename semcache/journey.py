@@ -38,6 +38,7 @@ from semcache.core import (
 )
 from semcache.cost_rules import HistoryPolicy, Trimming, named
 from semcache.decide.decision import Serving
+from semcache.dialects.dialect import Family
 from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.evidence_port import NO_KEY
@@ -47,6 +48,9 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator, UpstreamCall
 from semcache.prefixes import Prefixes
 from semcache.review_rules import WHOLE, DraftWay
+
+OPENAI = frozenset(("openai.chat", "openai.completions", "openai.responses", "openai.embeddings"))
+"""What an API of OpenAI's shape speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,10 @@ class Backend:
     prefixes: Prefixes | None = None
     predicts: bool = False
     """It takes predicted outputs (`prediction` in the body)."""
+    speaks: frozenset[str] = OPENAI
+    """Dialects in which it is asked in the client's own words; all others are put into chat's."""
+    protocol: Family = "openai"
+    """Whose way of sending credentials it wants."""
 
     def credential(self, caller: Caller) -> str | None:
         """Give the authorization to send: the caller's own key, else the managed one.

@@ -25,7 +25,8 @@ from semcache.core import CachePolicy, EntryId, TenantId
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
-from semcache.dialects.chat.assemble import Assembler, chat_assembler
+from semcache.dialects.chat.assemble import chat_assembler
+from semcache.dialects.dialect import Assembler
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
@@ -238,8 +239,8 @@ class Ids:
         return f"req_{self._random.getrandbits(96):024x}"
 
     def completion(self) -> str:
-        """Give a fresh id in the form OpenAI gives."""
-        return f"chatcmpl-{self._random.getrandbits(96):024x}"
+        """Give a fresh id in hex digits; the dialect puts its word before it."""
+        return f"{self._random.getrandbits(96):024x}"
 
     def entry(self) -> EntryId:
         """Give a fresh entry id: hex digits, one word to a mouse, never taken for a flag."""

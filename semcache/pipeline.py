@@ -38,7 +38,7 @@ from semcache.decide.decision import Asker, Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
 from semcache.decide.vouching import vouched
-from semcache.dialects.chat.assemble import Assembler
+from semcache.dialects.dialect import Assembler
 from semcache.embed.fingerprint import exact_key, key_in, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import (

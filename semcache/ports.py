@@ -251,13 +251,17 @@ class EntryStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCall:
-    """One HTTP request to an upstream. `path` begins with a slash and follows the base URL."""
+    """One HTTP request to an upstream. `path` begins with a slash and follows the base URL.
+
+    `affinity` names what it shares with requests that had best be answered by the same node (b"": nothing known).
+    """
 
     method: str
     path: str
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes | AsyncIterator[bytes]
     query: bytes = b""
+    affinity: bytes = b""
 
 
 class UpstreamReply(Protocol):

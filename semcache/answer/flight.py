@@ -24,8 +24,7 @@ from typing import Any
 
 from semcache.answer.shared import FlightLimits, Head, Order, SharedReply
 from semcache.core import Completion, Usage
-from semcache.dialects.chat.answer import Incomplete
-from semcache.dialects.chat.assemble import Assembler
+from semcache.dialects.dialect import Assembler, Incomplete
 from semcache.errors import RequestError, SemcacheError
 from semcache.ports import UpstreamReply
 

@@ -20,8 +20,7 @@ from typing import Protocol
 from semcache.answer.backlog import Backlog
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.core import Completion
-from semcache.dialects.chat.answer import Incomplete
-from semcache.dialects.chat.assemble import Assembler
+from semcache.dialects.dialect import Assembler, Incomplete
 from semcache.errors import SemcacheError, UpstreamError
 from semcache.ports import UpstreamReply
 

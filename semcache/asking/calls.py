@@ -14,7 +14,7 @@ import orjson
 
 from semcache.asking.exchange import completion_of, exchange
 from semcache.core import Completion
-from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.dialect import Incomplete
 from semcache.errors import UpstreamError
 from semcache.journey import Asked, Backend, Step, call_of
 from semcache.ports import UpstreamCall, UpstreamReply

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.core import Completion
-from semcache.dialects.chat.answer import Incomplete
 from semcache.dialects.chat.assemble import JsonAssembler
+from semcache.dialects.dialect import Incomplete
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from semcache.core import ChatRequest, ExactKey, Namespace, TenantId
+from semcache.core import ChatRequest, ExactKey, JsonObject, Namespace, TenantId
 from semcache.embed.canonical import canonical_text
 
 IRRELEVANT_FIELDS = frozenset(
@@ -72,9 +72,11 @@ def namespace_of(request: ChatRequest, partition: Partition) -> Namespace:
         request.dialect.encode(),
         request.model.encode("utf-8", "surrogatepass"),
         _dump(partition.headers),
-        _dump(_parameters(request)),
+        _dump(_parameters(request.body)),
         _dump(_context(request)),
     ]
+    if request.extra:
+        parts.append(_dump(_parameters(request.extra)))
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
@@ -110,10 +112,10 @@ def asker_digest(partition: Partition, user: str) -> str:
     return digest.hexdigest()
 
 
-def _parameters(request: ChatRequest) -> dict[str, Any]:
+def _parameters(body: JsonObject) -> dict[str, Any]:
     """Every field that counts, numbers in one spelling, nulls and written-out defaults left away."""
     out: dict[str, Any] = {}
-    for name, value in request.body.items():
+    for name, value in body.items():
         if name in IRRELEVANT_FIELDS or value is None:
             continue
         plain = int(value) if isinstance(value, float) and value.is_integer() else value

@@ -12,9 +12,8 @@ from semcache.asking.calls import text_of
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord, Usage
 from semcache.cost.symptoms import repetition
 from semcache.cost_rules import Trimming
-from semcache.dialects.chat.answer import Incomplete
-from semcache.dialects.chat.render import UsageMode
 from semcache.dialects.chat.strip import UsageStripper
+from semcache.dialects.dialect import Incomplete, UsageMode
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding

@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from semcache.core import Completion
-from semcache.dialects.chat.render import JsonParts, SseParts, UsageMode, json_parts, sse_parts
+from semcache.dialects.chat.render import JsonParts, SseParts, json_parts, sse_parts
+from semcache.dialects.dialect import UsageMode
 
 _Key = tuple[str, bool, bool, UsageMode]
 

@@ -64,7 +64,8 @@ def with_text(completion: Completion, text: str) -> Completion:
 def digest_of(completion: Completion) -> str:
     """Name an answer in the log without telling it: the first 16 bytes of its SHA-256 in hex."""
     digest = hashlib.sha256(len(completion.body).to_bytes(8, "big") + completion.body)
-    digest.update(completion.chunks or b"")
+    for more in (completion.chunks, completion.native):
+        digest.update(more or b"")
     return digest.hexdigest()[:32]
 
 

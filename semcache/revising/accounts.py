@@ -5,6 +5,7 @@ Knows no prices: money comes in. A count that a backend does not give is 0, mone
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -52,7 +53,7 @@ def with_usage(completion: Completion, used: Usage | None) -> Completion:
     """Give an answer with what it used, where its own stream did not say."""
     if completion.usage is not None or used is None:
         return completion
-    return Completion(completion.body, used, completion.chunks, completion.has_tool_calls)
+    return replace(completion, usage=used)
 
 
 def _count(value: Any) -> int:

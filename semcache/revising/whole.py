@@ -12,7 +12,7 @@ import orjson
 
 from semcache.asking.exchange import body_of, completion_of, exchange
 from semcache.core import Completion, Usage
-from semcache.dialects.chat.answer import Incomplete
+from semcache.dialects.dialect import Incomplete
 from semcache.errors import SemcacheError
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply

@@ -202,8 +202,8 @@ def _encode_texts(entry: Entry) -> bytes:
         None if completion.chunks is None else len(completion.chunks),
         entry.epochs.values,
     ]
-    more = _more(entry)
     try:
+        more = _more(entry)
         packed = orjson.dumps([*meta, entry.context.decode(), *([more] if more else ())])
     except (TypeError, UnicodeDecodeError) as error:
         raise _invalid("text or number that JSON cannot hold") from error
@@ -293,6 +293,7 @@ def _build(
             usage=Usage(*usage[:_COUNTS]) if usage else None,
             chunks=None if chunks_size is None else texts[body_size:],
             has_tool_calls=has_tool_calls,
+            native=more["native"].encode() if "native" in more else None,
         ),
         created_at=created_at,
         expires_at=expires_at,
@@ -328,6 +329,7 @@ def _more(entry: Entry) -> dict[str, Any]:
         "author": entry.author,
         "seconds": entry.seconds,
         "commons": entry.commons,
+        "native": (entry.completion.native or b"").decode(),
     }
     # A threshold or a day of 0 is one; an empty text, a time or a duration of 0 says nothing.
     return {

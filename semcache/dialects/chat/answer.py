@@ -7,12 +7,12 @@ choice finished by itself, nothing refused, nothing empty, no error anywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from semcache.core import Completion, Usage
+from semcache.core import Completion
+from semcache.dialects.dialect import Incomplete
 from semcache.dialects.usage import read_usage
 
 FINISHED = frozenset(("stop", "tool_calls", "function_call"))
@@ -24,19 +24,6 @@ _PADDING = frozenset(("obfuscation",))
 _OF_THE_CALL = frozenset(("prefix",))
 """What the local engine reused of earlier computing; a replay computes nothing and must not claim it."""
 DROPPED = OWN_FIELDS | _PADDING | _OF_THE_CALL
-
-
-@dataclass(frozen=True, slots=True)
-class Incomplete:
-    """Not to be stored.
-
-    `reason` is one of: `cut`, `upstream_status`, `undecodable`, `content_type`, `too_large`, `invalid_json`,
-    `surrogate`, `shape`, `error`, `no_done`, `after_done`, `finish_reason`, `refusal`, `empty`,
-    `arguments`. `usage` is what was billed for it all the same, where that is known.
-    """
-
-    reason: str
-    usage: Usage | None = field(default=None, compare=False)
 
 
 def complete(document: Any, chunks: bytes | None = None) -> Completion | Incomplete:

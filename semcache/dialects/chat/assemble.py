@@ -7,36 +7,20 @@ wrong with them only makes the outcome `Incomplete`.
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import orjson
 
 from semcache.core import Completion
-from semcache.dialects.chat.answer import DROPPED, Incomplete, complete
+from semcache.dialects.chat.answer import DROPPED, complete
 from semcache.dialects.chat.merge import ChoiceMerge, FieldMerge
+from semcache.dialects.dialect import Assembler, Incomplete
 from semcache.dialects.sse import SseEvent, SseSplitter
 from semcache.dialects.usage import read_usage
 
 _DONE = b"[DONE]"
 _PLAIN_EVENTS = (b"", b"message")
 MAX_BYTES = 16 * 1024 * 1024
-
-
-class Assembler(Protocol):
-    """Collects one answer."""
-
-    @property
-    def is_done(self) -> bool:
-        """True once nothing that matters can follow, though the body has not ended."""
-        ...
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next decoded body bytes."""
-        ...
-
-    def finish(self) -> Completion | Incomplete:
-        """Give the outcome after the last byte."""
-        ...
 
 
 def chat_assembler(content_type: str) -> Assembler | None:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from semcache.core import Completion
+from semcache.dialects.dialect import UsageMode
 from semcache.dialects.pieces import PIECE, pieces
 from semcache.dialects.usage import zeroed
 
-UsageMode = Literal["zero", "original"]
 DONE = b"data: [DONE]\n\n"
-_OPEN_JSON = b'{"id":"'
-_OPEN_EVENT = b'data: {"id":"'
+_OPEN_JSON = b'{"id":"chatcmpl-'
+_OPEN_EVENT = b'data: {"id":"chatcmpl-'
 _REASONING = ("reasoning_content", "reasoning")
 _SAID = ("role", "content", "refusal", "tool_calls", "function_call", *_REASONING)
 _EVERY_CHUNK = ("model", "service_tier", "system_fingerprint")
@@ -36,6 +36,10 @@ class JsonParts(NamedTuple):
     def whole(self, id: bytes, created: bytes) -> bytes:
         """Give the reply body; `created` is a Unix time in digits."""
         return b"".join((self.prefix, id, self.middle, created, self.suffix))
+
+    def events(self, id: bytes, created: bytes) -> Iterator[bytes]:
+        """Give the same."""
+        yield self.whole(id, created)
 
     @property
     def size(self) -> int:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import Completion, Usage
-from semcache.dialects.chat.answer import Incomplete
 from semcache.dialects.chat.assemble import JsonAssembler, StreamAssembler
+from semcache.dialects.dialect import Incomplete
 from tests.fakes.upstream_server import chat_body, chat_chunks, sse_bytes
 
 

@@ -17,7 +17,7 @@ from semcache.dialects.chat.strip import UsageStripper
 from semcache.dialects.pieces import pieces
 from tests.fakes.upstream_server import chat_body, chat_chunks, sse_bytes
 
-ID, CREATED = b"chatcmpl-fresh", b"1800000000"
+ID, CREATED = b"fresh", b"1800000000"
 TOOL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"city":"雪"}'}}
 
 

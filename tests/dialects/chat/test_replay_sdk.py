@@ -50,7 +50,7 @@ def answer() -> Completion:
 def test_a_stream(answer: Completion) -> None:
     chunks = ask(replay(answer), stream=True)
     assert {(chunk.id, chunk.created, chunk.model) for chunk in chunks} == {
-        (ID.decode(), int(CREATED), "m-2026")
+        ("chatcmpl-fresh", int(CREATED), "m-2026")
     }
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == TEXT
     assert (
@@ -81,7 +81,7 @@ def test_a_stream_with_tool_calls() -> None:
 
 def test_a_document(answer: Completion) -> None:
     got = ask(fake.reply(json_parts(answer).whole(ID, CREATED)))
-    assert (got.id, got.created, got.object) == (ID.decode(), int(CREATED), "chat.completion")
+    assert (got.id, got.created, got.object) == ("chatcmpl-fresh", int(CREATED), "chat.completion")
     assert got.choices[0].message.content == TEXT
     assert got.usage.total_tokens == 0
     assert got.usage.semcache_saved["total_tokens"] == 17
