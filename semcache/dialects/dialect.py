@@ -215,6 +215,10 @@ class Dialect(Protocol):
         """
         ...
 
+    def bare(self, answer: JsonObject) -> dict[str, Any]:
+        """Give a whole answer of this dialect without what is fresh in every replay (ids, times) or belongs to the call alone."""
+        ...
+
     def write_answer(self, chat: JsonObject) -> dict[str, Any]:
         """Give a `chat.completion` (its `id`, if it has one, says which names to give) as an answer of this dialect.
 

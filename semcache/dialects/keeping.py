@@ -1,0 +1,85 @@
+"""How a whole answer of any dialect is kept: in chat's words, and in its own too where those say less.
+
+Pure. Whether an answer is whole and good is judged on its chat form, by the same rules for all dialects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from semcache.core import Completion, JsonObject
+from semcache.dialects.chat.answer import complete
+from semcache.dialects.dialect import Dialect, Incomplete
+
+MAX_BYTES = 16 << 20
+
+
+def kept(
+    dialect: Dialect, answer: Any, events: Sequence[JsonObject] | None = None
+) -> Completion | Incomplete:
+    """Judge an answer and give the form it is kept in.
+
+    Args:
+        dialect: whose words it is in.
+        answer: the whole answer, as received or put together from a stream.
+        events: the stream's own events, without what is fresh in every replay, if putting them together lost something.
+    """
+    try:
+        document = dialect.read_answer(answer) if isinstance(answer, dict) else None
+        found = complete(document)
+        if isinstance(found, Incomplete):
+            return found
+        bare = dialect.bare(answer)
+        native = None if _says_all(dialect, found, bare) else orjson.dumps(bare)
+        chunks = None if events is None else orjson.dumps(events)
+    except (ValueError, TypeError, RecursionError):
+        return Incomplete("shape")
+    return replace(found, native=native, chunks=chunks)
+
+
+def _says_all(dialect: Dialect, found: Completion, bare: JsonObject) -> bool:
+    try:
+        return dialect.bare(dialect.write_answer(orjson.loads(found.body))) == bare
+    except ValueError:
+        return False
+
+
+class DocumentAssembler:
+    """A whole answer in one JSON document of any dialect.
+
+    Args:
+        dialect: whose it is.
+        max_bytes: larger ones are not collected.
+    """
+
+    def __init__(self, dialect: Dialect, max_bytes: int = MAX_BYTES) -> None:
+        self._dialect = dialect
+        self._left = max_bytes
+        self._parts: list[bytes] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Never known before the body's end."""
+        return False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next decoded body bytes."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            self._parts.clear()
+        else:
+            self._parts.append(chunk)
+
+    def finish(self) -> Completion | Incomplete:
+        """Give the answer if the document is whole and good."""
+        if self._left < 0:
+            return Incomplete("too_large")
+        try:
+            # Refuses invalid UTF-8, lone surrogates, NaN and endless nesting.
+            return kept(self._dialect, orjson.loads(b"".join(self._parts)))
+        except orjson.JSONDecodeError:
+            return Incomplete("invalid_json")
