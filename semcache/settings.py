@@ -9,15 +9,17 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from semcache.alarming.settings import AlarmLevel, AlarmSettings
+from semcache.alarming.settings import AlarmSettings
 from semcache.errors import PolicyError
+from semcache.routing.checks import check_routes
+from semcache.routing.settings import AliasSettings, Name, RouteSettings
+from semcache.routing.settings import UpstreamSettings as UpstreamSettings  # noqa: PLC0414 - handed on
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -26,32 +28,6 @@ class Strict(BaseModel):
     """Base of all parts: frozen, no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class UpstreamSettings(Strict):
-    """One OpenAI-shaped API. `base_url` ends in /v1; `api_key` is a reference, else the client's key passes."""
-
-    base_url: str
-    api_key: str | None = None
-    connect_timeout: Seconds = 5.0
-    first_byte_timeout: Seconds = 600.0
-    idle_timeout: Seconds = 120.0
-    stream_usage: bool = False
-    predicted_outputs: bool = False
-    max_connections: Annotated[int, Field(gt=0)] = 1000
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_base_url(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http(s) URL such as https://api.openai.com/v1")
-        if parts.username or parts.query or parts.fragment:
-            raise ValueError("must hold no credentials, query or fragment; use api_key")
-        value = value.rstrip("/")
-        if not value.endswith("/v1"):
-            raise ValueError("must end in /v1")
-        return value
 
 
 class EngineSettings(Strict):
@@ -171,7 +147,9 @@ class Settings(BaseSettings):
     policies: Path | None = None
     workers: Annotated[int, Field(gt=0, le=64)] = 1
     upstream: str | None = None
-    upstreams: dict[str, UpstreamSettings] = {}
+    upstreams: dict[Name, UpstreamSettings] = {}
+    routes: dict[Name, RouteSettings] = {}
+    models: dict[str, AliasSettings] = {}
     default_upstream: str | None = None
     engine: EngineSettings = EngineSettings()
     prewarm: PrewarmSettings = PrewarmSettings()
@@ -213,8 +191,10 @@ class Settings(BaseSettings):
 
     @property
     def upstream_names(self) -> frozenset[str]:
-        """Names of everything that can answer, the local engine included when it runs."""
-        return frozenset({*self.all_upstreams, *([self.engine.name] if self.runs_engine else [])})
+        """Names of everything that can answer: upstreams, routes, and the local engine when it runs."""
+        return frozenset(
+            {*self.all_upstreams, *self.routes, *([self.engine.name] if self.runs_engine else [])}
+        )
 
     @property
     def first_upstream(self) -> str:
@@ -266,6 +246,8 @@ def _check_names(settings: Settings) -> None:
     if settings.first_upstream not in settings.upstream_names:
         known = ", ".join(sorted(settings.upstream_names))
         raise PolicyError(f"default_upstream {settings.first_upstream!r} is not configured; known: {known}")
+    engine = settings.engine.name if settings.runs_engine else None
+    check_routes(settings.all_upstreams, engine, settings.routes, settings.models)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -297,19 +279,29 @@ def _mistake(place: tuple[int | str, ...], kind: str, message: str, inside: str)
     return f"{name}: {message.removeprefix('Value error, ')}"
 
 
-_PARTS: dict[str, Any] = {"upstreams": UpstreamSettings, "tokens": AdminToken, "levels": AlarmLevel}
-
-
 def _known(place: tuple[int | str, ...]) -> list[str]:
     """Names of the settings at one place."""
-    model: Any = Settings
+    model: type[BaseModel] = Settings
+    in_map = False
     for name in place:
-        field = getattr(model, "model_fields", {}).get(str(name))
-        # Inside a map of parts its keys stand in the place; inside a list their numbers, which change nothing.
-        if isinstance(name, int):
+        # Keys of a map and numbers in a list stand in the place, and change nothing.
+        if in_map or isinstance(name, int):
+            in_map = False
             continue
-        model = _PARTS.get(str(name), model if field is None else field.annotation)
-    return list(getattr(model, "model_fields", {}))
+        field = model.model_fields.get(name)
+        inside = None if field is None else _model_in(field.annotation)
+        if inside is None:
+            return []
+        model, in_map = inside, get_origin(field.annotation if field else None) is dict
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Give the part that a setting holds, alone or in a list or map."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(inner) for inner in get_args(annotation))
+    return next((model for model in found if model is not None), None)
 
 
 def resolve_secret(reference: str) -> str:

@@ -1,0 +1,53 @@
+"""Names of models that stand for others: resolved before anything is keyed by the model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import quote
+
+from semcache.core import ChatRequest, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """What a name stands for: `model`, and the upstream or route that answers ("": as without the alias)."""
+
+    model: str
+    upstream: str = ""
+
+
+def effective(request: ChatRequest, aliases: Mapping[str, Alias]) -> tuple[ChatRequest, str]:
+    """Give the request under the model's real name, and the upstream that the alias names ("": none).
+
+    One step: what an alias stands for is not looked up again. A request without an alias is given back as it is.
+    """
+    alias = aliases.get(request.model)
+    if alias is None:
+        return request, ""
+    if alias.model == request.model:
+        return request, alias.upstream
+    native = request.native
+    return replace(
+        request,
+        model=alias.model,
+        path=path_under(request.path, request.model, alias.model),
+        body=body_under(request.body, alias.model),
+        native=None if native is None else body_under(native, alias.model),
+        # What was keyed under the other name must not be found again.
+        keys={},
+    ), alias.upstream
+
+
+def body_under(body: JsonObject, model: str) -> JsonObject:
+    """Give a body that names another model, its fields in the same order; one that names none stays as it is."""
+    return {name: model if name == "model" else value for name, value in body.items()}
+
+
+def path_under(path: str, said: str, model: str) -> str:
+    """Give the path that names another model, where paths name one (Gemini: `/v1beta/models/NAME:verb`)."""
+    for name in (said, quote(said, safe="")):
+        head, found, verb = path.partition(f"/models/{name}:")
+        if found:
+            return f"{head}/models/{quote(model, safe='')}:{verb}"
+    return path

@@ -1,0 +1,75 @@
+"""Which node takes a call: its home, while that is not much busier than the others. Pure.
+
+Consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, arXiv 1608.01350) over rendezvous ranks:
+a key that finds its node full goes to the next in its own order, always the same one, so that what is computed there
+is found there. The load is that of one process; if each keeps its own calls within the bound, the sum is within it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from semcache.routing.affinity import head_of
+from semcache.routing.rendezvous import first, ranked
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that can be asked: `active` calls are under way on it."""
+
+    name: str
+    weight: float
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How calls are shared out.
+
+    A node is full with `floor` calls and more than `load_factor` times its share by weight. `nodes_per_prompt`: to
+    how many nodes the conversations of one head keep while these are not full; None: to all.
+    """
+
+    load_factor: float = 1.25
+    floor: int = 4
+    nodes_per_prompt: int | None = None
+
+    def order(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
+        """Give the names of the nodes in the order in which they are to be asked.
+
+        Args:
+            affinity: see `affinity.affinity_of`; must not be empty.
+            nodes: those that can be asked.
+        """
+        rank = self._ranked(affinity, nodes)
+        bound = self.bounds(nodes)
+        active = {node.name: node.active for node in nodes}
+        roomy = [name for name in rank if active[name] < bound[name]]
+        full = [name for name in rank if name not in roomy]
+        # The drained stand last whatever the others do.
+        full.sort(key=lambda name: active[name] / bound[name] if bound[name] else math.inf)
+        return roomy + full
+
+    def bounds(self, nodes: Sequence[Node]) -> dict[str, int]:
+        """Give how many calls each node may have under way, the one at hand included."""
+        total = sum(node.active for node in nodes if node.weight) + 1
+        weights = sum(node.weight for node in nodes)
+        return {
+            node.name: max(self.floor, math.ceil(self.load_factor * total * node.weight / weights))
+            if node.weight
+            else 0
+            for node in nodes
+        }
+
+    def _ranked(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
+        weights = {node.name: node.weight for node in nodes}
+        rank = ranked(affinity, weights)
+        if self.nodes_per_prompt is None or self.nodes_per_prompt >= len(nodes):
+            return rank
+        head = head_of(affinity)
+        near = set(first(head, (name for name in weights if weights[name]), self.nodes_per_prompt))
+        return [name for name in rank if name in near] + [
+            name for name in ranked(head, weights) if name not in near
+        ]
