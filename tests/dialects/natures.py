@@ -1,0 +1,39 @@
+"""All dialects whose answers are chat answers in other words, and what is so of one and not of all."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+from semcache.dialects.dialect import Dialect
+from semcache.dialects.table import ALL
+from tests.dialects.answers import FEATURES
+from tests.dialects.contract import Nature
+
+_TOOLS = frozenset(("tools", "only-tools", "reasoning"))
+NATURES = {
+    "openai.chat": Nature(frozenset(FEATURES)),
+    "openai.completions": Nature(frozenset(("reasoning", "logprobs", "choices"))),
+    "openai.responses": Nature(_TOOLS),
+    "anthropic.messages": Nature(_TOOLS),
+    "ollama.chat": Nature(_TOOLS, has_ids=False, has_call_ids=False),
+    "ollama.generate": Nature(frozenset(("reasoning",)), has_ids=False, has_call_ids=False),
+    "gemini.generate": Nature(_TOOLS, has_call_ids=False),
+}
+SILENT = frozenset(("openai.embeddings",))
+"""Dialects whose answers say nothing."""
+
+
+def _at(place: str) -> Dialect:
+    module, _, name = place.partition(":")
+    found: Dialect = getattr(importlib.import_module(module), name)
+    return found
+
+
+_ALSO = tuple(_at(place) for place in os.environ.get("SEMCACHE_CONTRACT_ALSO", "").split(",") if place)
+"""Dialects that stand in no table yet: `semcache.dialects.x.wire:X`, parted by commas."""
+SPEAKING: tuple[Dialect, ...] = (*(one for one in ALL if one.name not in SILENT), *_ALSO)
+
+
+def nature_of(dialect: Dialect) -> Nature:
+    return NATURES[dialect.name]
