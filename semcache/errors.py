@@ -56,16 +56,33 @@ class PolicyError(SemcacheError):
 
 
 class UpstreamError(SemcacheError):
-    """The upstream could not be reached (502), was too late (504) or broke off."""
+    """The upstream could not be reached (502), was too late (504), has no room (503) or broke off.
+
+    `untouched`: it cannot have begun to work on the request, so that asking another one costs nothing twice.
+    `headers` go to the client with the error.
+    """
 
     status = 502
     type = "upstream_error"
+    untouched = False
 
-    def __init__(self, message: str, *, status: int = 502, code: str = "upstream_unreachable") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 502,
+        code: str = "upstream_unreachable",
+        type: str | None = None,
+        untouched: bool | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
         self.code = code
+        self.type = type or self.type
+        self.untouched = self.untouched if untouched is None else untouched
+        self.headers = headers
 
 
 class StoreError(SemcacheError):

@@ -1,6 +1,6 @@
-"""A circuit breaker: after several failed connects in a row, fail at once for a short while.
+"""A circuit breaker: after several failures in a row, fail at once for a short while.
 
-Pure: time is an argument (monotonic seconds). It knows nothing of HTTP or of why a connect failed.
+Pure: time is an argument (monotonic seconds). It knows nothing of HTTP or of why a call failed.
 States as in the pattern's usual description: closed (calls pass), open (calls are refused), half
 open (one probe passes; its outcome decides).
 """
@@ -32,12 +32,14 @@ class CircuitBreaker:
 
     def admit(self, now: float) -> bool:
         """Say whether a call may be tried at `now`; when half open, only one at a time."""
-        if self.is_closed:
-            return True
-        if self._probing or now < self._open_until:
+        if not self.would_admit(now):
             return False
-        self._probing = True
+        self._probing = not self.is_closed
         return True
+
+    def would_admit(self, now: float) -> bool:
+        """Say what `admit` would, without asking for an outcome."""
+        return self.is_closed or not (self._probing or now < self._open_until)
 
     def succeeded(self) -> None:
         """Record that the upstream was reached."""

@@ -8,6 +8,8 @@ from semcache.errors import UpstreamError
 class ConnectError(UpstreamError):
     """No connection came about; counts for the circuit breaker."""
 
+    untouched = True
+
 
 class RetryableError(UpstreamError):
     """Failed before any byte of the request can have been answered."""

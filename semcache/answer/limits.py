@@ -16,8 +16,13 @@ class Limits:
         idle: Between two parts of a body, either way.
         connections: Most connections at once.
         keep_alive: How long an unused connection is kept; shorter than the upstream keeps it.
-        breaker_threshold: Failed connects in a row after which calls are refused.
+        breaker_threshold: Failures in a row after which calls are refused.
         breaker_pause: How long they are refused before one is tried again.
+        breaker_statuses: Statuses that count as failures, beside connects that fail.
+        breaker_codes: Codes of `UpstreamError` that do.
+        concurrent: Most calls at once, until their replies are read; None: as many as there are connections.
+        waiting: Most calls that wait for one of these to end.
+        patience: How long they wait.
     """
 
     connect: float = 5.0
@@ -28,3 +33,8 @@ class Limits:
     keep_alive: float = 30.0
     breaker_threshold: int = 5
     breaker_pause: float = 2.0
+    breaker_statuses: frozenset[int] = frozenset()
+    breaker_codes: frozenset[str] = frozenset()
+    concurrent: int | None = None
+    waiting: int = 100
+    patience: float = 5.0

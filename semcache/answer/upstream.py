@@ -1,4 +1,4 @@
-"""The HTTP client of one upstream: the only door to httpx, httpx-aiohttp and aiohttp.
+"""The HTTP client of one upstream: with `transport` the only door to httpx, httpx-aiohttp and aiohttp.
 
 `HttpUpstream` implements the `Generator` port. It sends what it is given (target and header pairs
 as they are, apart from the hop-by-hop ones) and streams what comes back, undecoded. It keeps the
@@ -12,26 +12,24 @@ stream: the client's per-request machinery costs more than the call itself.
 from __future__ import annotations
 
 import asyncio
-import errno
+import math
 import ssl
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
-from weakref import WeakSet
 
 import aiohttp
 import httpx
-from aiohttp.client_proto import ResponseHandler
-from httpx_aiohttp import AiohttpTransport
-from multidict import CIMultiDict
 from yarl import URL
 
 from semcache.answer.breaker import CircuitBreaker
 from semcache.answer.deadline import Deadline
 from semcache.answer.faults import ConnectError, RetryableConnectError, RetryableError
 from semcache.answer.limits import Limits
+from semcache.answer.places import Places
 from semcache.answer.target import join, parse_base
+from semcache.answer.transport import ExactTransport, StaleConnectionError, open_session
 from semcache.answer.upload import SLICE, Slices, Upload
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.ports import UpstreamCall
@@ -42,9 +40,6 @@ _NOT_FORWARDED = frozenset(
 """Ours to set on our own connection, whatever the caller left in (RFC 9110 section 7.6.1)."""
 _NOT_FORWARDED_WITH_BYTES = _NOT_FORWARDED | {b"content-length"}
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
-_AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
-_STALE_WITHIN = 2.0
-"""Seconds. A kept-alive connection found closed fails within a round trip; later it was an answer lost."""
 _RETRY_PAUSE = 0.05
 
 
@@ -74,7 +69,8 @@ class HttpUpstream:
         self._ssl = ssl_context
         self._origin = httpx.URL(base)
         self._breaker = CircuitBreaker(limits.breaker_threshold, limits.breaker_pause)
-        self._transport: _ExactTransport | None = None
+        self._places = Places(name, limits.concurrent, limits.waiting, limits.patience)
+        self._transport: ExactTransport | None = None
         self._active = 0
         self._closed = False
         self._target = lru_cache(maxsize=256)(partial(_target, base))
@@ -86,8 +82,18 @@ class HttpUpstream:
 
     @property
     def active(self) -> int:
-        """Calls whose reply has not been read to its end."""
-        return self._active
+        """Calls whose reply has not been read to its end, those that wait for a place included."""
+        return self._active + self._places.waiting
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a place."""
+        return self._places.waiting
+
+    @property
+    def refuses(self) -> bool:
+        """True while calls would fail at once: the breaker is open, or the one probe is under way."""
+        return self._closed or not self._breaker.would_admit(time.monotonic())
 
     async def open(self, call: UpstreamCall) -> HttpReply:
         """Send a call and wait for the reply's head.
@@ -96,17 +102,20 @@ class HttpUpstream:
             UpstreamError: 502 `upstream_unreachable` (name, connect, TLS), `upstream_disconnected`
                 (closed without an answer), `upstream_invalid` (not HTTP, head too large); 503
                 `upstream_unavailable` (breaker open), `upstream_busy` (no free connection in
-                time); 504 `upstream_timeout`.
+                time), `overloaded` (no place in time, or too many wait); 504 `upstream_timeout`.
             RequestError: 400, the path or a header cannot be sent.
         """
-        if self._closed or not self._breaker.admit(time.monotonic()):
-            message = f"upstream '{self._name}' is not reachable at present"
-            raise UpstreamError(message, status=503, code="upstream_unavailable")
+        if self.refuses:
+            raise self._unavailable()
+        await self._places.take()
         self._active += 1
         try:
+            # Asked again: while this call waited, others may have found the upstream gone.
+            if self._closed or not self._breaker.admit(time.monotonic()):
+                raise self._unavailable()
             response = await self._judged(call)
         except BaseException:
-            self._active -= 1
+            self._finished()
             raise
         return HttpReply(response, self._finished)
 
@@ -118,23 +127,36 @@ class HttpUpstream:
 
     def _finished(self) -> None:
         self._active -= 1
+        self._places.give()
+
+    def _unavailable(self) -> UpstreamError:
+        return UpstreamError(
+            f"upstream '{self._name}' is not reachable at present",
+            status=503,
+            code="upstream_unavailable",
+            untouched=True,
+            headers=(("retry-after", str(max(1, math.ceil(self._limits.breaker_pause)))),),
+        )
 
     async def _judged(self, call: UpstreamCall) -> httpx.Response:
         """Let the breaker know how the call went; a caller that leaves says nothing about it."""
         outcome = self._breaker.abandoned
         try:
             response = await self._retrying(call)
-            outcome = self._breaker.succeeded
-        except ConnectError:
-            outcome = partial(self._breaker.failed, time.monotonic())
-            raise
+            failed = response.status_code in self._limits.breaker_statuses
+            outcome = self._failed if failed else self._breaker.succeeded
         except UpstreamError as error:
-            if error.code != "upstream_busy":
+            if isinstance(error, ConnectError) or error.code in self._limits.breaker_codes:
+                outcome = self._failed
+            elif error.code != "upstream_busy":
                 outcome = self._breaker.succeeded
             raise
         finally:
             outcome()
         return response
+
+    def _failed(self) -> None:
+        self._breaker.failed(time.monotonic())
 
     async def _retrying(self, call: UpstreamCall) -> httpx.Response:
         try:
@@ -167,11 +189,11 @@ class HttpUpstream:
         finally:
             deadline.stop()
 
-    def _ready(self) -> _ExactTransport:
+    def _ready(self) -> ExactTransport:
         """Make the transport on the first call: a session belongs to the running loop."""
         if self._transport is None:
-            session = _session(self._limits, self._socket_path, self._ssl)
-            self._transport = _ExactTransport(session, self._name)
+            session = open_session(self._limits, self._socket_path, self._ssl)
+            self._transport = ExactTransport(session, self._name)
         return self._transport
 
     def _request(self, call: UpstreamCall, deadline: Deadline) -> tuple[httpx.Request, Upload | None]:
@@ -196,7 +218,9 @@ class HttpUpstream:
         named: UpstreamError
         match error:
             case aiohttp.ConnectionTimeoutError() if self._active > self._limits.connections:
-                named = UpstreamError(f"{who}: all connections are in use", status=503, code="upstream_busy")
+                named = UpstreamError(
+                    f"{who}: all connections are in use", status=503, code="upstream_busy", untouched=True
+                )
             case aiohttp.ConnectionTimeoutError():
                 named = ConnectError(f"{who} took no connection in time", status=504, code="upstream_timeout")
             case aiohttp.ClientConnectorDNSError():
@@ -205,7 +229,7 @@ class HttpUpstream:
                 named = ConnectError(f"{who}: the TLS connection failed")
             case aiohttp.ClientConnectorError():
                 named = RetryableConnectError(f"{who} could not be reached")
-            case _StaleConnectionError():
+            case StaleConnectionError():
                 named = RetryableError(f"{who} closed the connection", code="upstream_disconnected")
             case TimeoutError():
                 named = UpstreamError(f"{who} did not answer in time", status=504, code="upstream_timeout")
@@ -252,146 +276,5 @@ class HttpReply:
             await self._response.stream.aclose()  # type: ignore[union-attr]  # always ours
 
 
-class _StaleConnectionError(aiohttp.ClientError):
-    """A kept-alive connection turned out to be closed by the other side."""
-
-
-class _ExactTransport(AiohttpTransport):  # type: ignore[misc]  # the package has no types
-    """The httpx-aiohttp transport, sending target and headers as they are.
-
-    The original goes through two URL parsers that re-encode (`%7E`, `+`), folds repeated headers
-    and blurs its errors (a dropped connection becomes a connect timeout, so no retry could be
-    decided).
-    """
-
-    def __init__(self, session: aiohttp.ClientSession, name: str) -> None:
-        # The original's __init__ builds a TLS context (15 ms) that a ready session does not use.
-        self.client = session
-        self._name = name
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send; give the reply once its head is there. Raises aiohttp's own errors and TimeoutError."""
-        source = request.stream
-        data: Any = b"".join(source) if isinstance(source, httpx.ByteStream) else source
-        response = await self.client.request(
-            request.method,
-            request.extensions["target"],
-            headers=CIMultiDict(
-                [(name.decode("latin-1"), _text(value)) for name, value in request.headers.raw]
-            ),
-            data=data or None,
-            allow_redirects=False,
-        )
-        stream = _RawStream(response, self._name)
-        return httpx.Response(response.status, headers=response.raw_headers, stream=stream, request=request)
-
-
-class _RawStream(httpx.AsyncByteStream):
-    """A reply's body as it comes, with named errors."""
-
-    __slots__ = ("_name", "_response")
-
-    def __init__(self, response: aiohttp.ClientResponse, name: str) -> None:
-        self._response = response
-        self._name = name
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        content = self._response.content
-        who = f"upstream '{self._name}'"
-        try:
-            while part := await content.readany():
-                yield part
-        except (aiohttp.ServerTimeoutError, TimeoutError) as error:
-            raise UpstreamError(f"{who} stopped sending", status=504, code="upstream_timeout") from error
-        except (
-            aiohttp.ClientError,
-            aiohttp.http_exceptions.HttpProcessingError,
-            OSError,
-            RuntimeError,
-        ) as error:
-            # RuntimeError is what the reader raises on a connection that is already gone.
-            raise UpstreamError(f"{who} broke off its reply", code="upstream_cut") from error
-
-    async def aclose(self) -> None:
-        response = self._response
-        if response.content.is_eof():
-            response.release()
-            return
-        connection = response.connection
-        transport = connection.transport if connection is not None else None
-        response.close()
-        if transport is not None:
-            # Without this a peer that takes nothing would keep the socket open until it does.
-            transport.abort()
-
-
-class _CheckedResponse(aiohttp.ClientResponse):
-    """Tells a stale kept-alive connection from an answer lost, and sets the idle deadline."""
-
-    def __init__(self, *args: Any, used: WeakSet[ResponseHandler], idle: float, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._used = used
-        self._idle = idle
-
-    async def start(self, connection: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
-        """Wait for the head."""
-        protocol = connection.protocol
-        if protocol is None:
-            raise aiohttp.ServerDisconnectedError
-        reused = protocol in self._used
-        self._used.add(protocol)
-        begun = time.monotonic()
-        try:
-            await super().start(connection)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if reused and time.monotonic() - begun < _STALE_WITHIN and _nothing_came(error):
-                raise _StaleConnectionError from error
-            raise
-        if not self.content.is_eof():
-            protocol.read_timeout = self._idle
-            protocol.start_timeout()
-        return self
-
-
-def _nothing_came(error: aiohttp.ServerDisconnectedError | aiohttp.ClientOSError) -> bool:
-    """True when the connection closed before a byte of a reply."""
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        # With part of a head received, aiohttp puts that message object here instead of a text.
-        return isinstance(error.message, str)
-    return error.errno in (errno.ECONNRESET, errno.EPIPE)
-
-
-def _text(value: bytes) -> str:
-    """Decode a header value; aiohttp encodes to UTF-8, so anything else can only go as Latin-1 text."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
-
-
 def _target(base: str, path: str, query: bytes) -> URL:
     return URL(join(base, path, query), encoded=True)
-
-
-def _session(
-    limits: Limits, socket_path: str | None, ssl_context: ssl.SSLContext | None
-) -> aiohttp.ClientSession:
-    """Build the connection pool with everything automatic turned off."""
-    pool: Any = {"limit": limits.connections, "keepalive_timeout": limits.keep_alive}
-    connector: aiohttp.BaseConnector
-    if socket_path is not None:
-        connector = aiohttp.UnixConnector(socket_path, **pool)
-    else:
-        connector = aiohttp.TCPConnector(ssl=ssl_context or True, ttl_dns_cache=30, **pool)
-    checked: Any = partial(_CheckedResponse, used=WeakSet(), idle=limits.idle)
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        skip_auto_headers=_AUTOMATIC,
-        response_class=checked,
-        auto_decompress=False,
-        trust_env=False,
-        timeout=aiohttp.ClientTimeout(
-            total=None, connect=limits.queue, sock_connect=limits.connect, sock_read=limits.head
-        ),
-    )

@@ -1,48 +1,50 @@
-"""Errors in the OpenAI wire shape: `{"error": {message, type, param, code}}`.
+"""Error replies: our named errors in the words of the client's dialect, with status and headers.
 
-Knows the shape and nothing about why a request failed.
+Knows nothing about why a request failed, and no dialect's shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import orjson
-
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect, ErrorWords
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 
 Head = list[tuple[bytes, bytes]]
 
 
-def error_object(error: SemcacheError) -> dict[str, object]:
-    """Give the object that stands under `error`, in replies and in broken streams alike."""
+def words_of(error: SemcacheError) -> ErrorWords:
+    """Give what may be told of an error; what is not meant for clients says nothing."""
     param = error.param if isinstance(error, RequestError) else None
     known = isinstance(error, RequestError | UpstreamError)
-    return {
-        "message": str(error) if known else "The proxy could not handle this request.",
-        "type": error.type,
-        "param": param,
-        "code": error.code or None,
-    }
+    message = str(error) if known else "The proxy could not handle this request."
+    return ErrorWords(message, error.status, error.type, error.code or None, param)
 
 
-def error_reply(error: SemcacheError, request_id: str) -> tuple[int, Head, bytes]:
+def error_reply(error: SemcacheError, request_id: str, dialect: Dialect = CHAT) -> tuple[int, Head, bytes]:
     """Give status, headers and body of an error reply."""
-    body = orjson.dumps({"error": error_object(error)})
+    body = dialect.write_error(words_of(error))
     head = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"private, no-store"),
-        (b"x-request-id", request_id.encode()),
+        *request_ids(request_id, dialect),
     ]
     if isinstance(error, RequestError):
         head += _encoded(error.headers)
     return error.status, head, body
 
 
-def error_event(error: SemcacheError) -> bytes:
-    """Give the server-sent event that ends a broken stream, so that no client takes it for whole."""
-    return b"data: " + orjson.dumps({"error": error_object(error)}) + b"\n\n"
+def error_event(error: SemcacheError, dialect: Dialect = CHAT) -> bytes:
+    """Give what ends a broken stream, so that no client takes it for whole."""
+    return dialect.write_error_event(words_of(error))
+
+
+def request_ids(request_id: str, dialect: Dialect) -> Head:
+    """Name a request under the headers that the dialect's clients look at."""
+    named = [(b"x-request-id", request_id.encode())]
+    return [*named, (b"request-id", request_id.encode())] if dialect.family == "anthropic" else named
 
 
 def _encoded(pairs: Iterable[tuple[str, str]]) -> Head:

@@ -52,6 +52,10 @@ class Balance:
         full.sort(key=lambda name: active[name] / bound[name] if bound[name] else math.inf)
         return roomy + full
 
+    def home(self, affinity: bytes, nodes: Sequence[Node]) -> str:
+        """Give the node that takes such a call while none is full; "": there are no nodes."""
+        return next(iter(self._ranked(affinity, nodes)), "")
+
     def bounds(self, nodes: Sequence[Node]) -> dict[str, int]:
         """Give how many calls each node may have under way, the one at hand included."""
         total = sum(node.active for node in nodes if node.weight) + 1

@@ -20,11 +20,12 @@ from pydantic import (
     model_validator,
 )
 
+from semcache.dialects.dialect import Family
+
 Seconds = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 """Visible ASCII without spaces: it stands in headers and labels."""
 
-Protocol = Literal["openai", "anthropic", "ollama", "gemini"]
 Dialect = Literal[
     "openai.chat",
     "openai.completions",
@@ -52,6 +53,9 @@ Failure = Annotated[int | str, AfterValidator(_failure)]
 ENGINE_SPEAKS: frozenset[str] = frozenset({"openai.chat"})
 """What the local engine is told natively."""
 
+SALTED: frozenset[str] = frozenset({"openai.chat", "openai.completions", "openai.responses"})
+"""Dialects in which a node can be told whose a prompt is."""
+
 _SPEAKS: dict[str, frozenset[str]] = {
     "openai": frozenset({"openai.chat", "openai.completions", "openai.responses", "openai.embeddings"}),
     "anthropic": frozenset({"anthropic.messages"}),
@@ -60,7 +64,7 @@ _SPEAKS: dict[str, frozenset[str]] = {
     ),
     "gemini": frozenset({"gemini.generate"}),
 }
-_HOSTS: dict[str, Protocol] = {
+_HOSTS: dict[str, Family] = {
     "api.anthropic.com": "anthropic",
     "generativelanguage.googleapis.com": "gemini",
 }
@@ -115,14 +119,15 @@ class UpstreamSettings(_Strict):
         return value
 
     @property
-    def speech(self) -> Protocol:
+    def speech(self) -> Family:
         """The protocol, decided."""
         return _protocol(self.protocol, self.base_url)
 
     @property
     def native(self) -> frozenset[str]:
-        """The dialects that go there as they come."""
-        return frozenset(self.speaks) if self.speaks is not None else _SPEAKS[self.speech]
+        """The dialects that go there as they come; with `cache_salt` those that have a field for it."""
+        spoken = frozenset(self.speaks) if self.speaks is not None else _SPEAKS[self.speech]
+        return spoken & SALTED if self.cache_salt else spoken
 
     @property
     def base(self) -> str:
@@ -222,7 +227,7 @@ def _many(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _protocol(said: str, base_url: str) -> Protocol:
+def _protocol(said: str, base_url: str) -> Family:
     parts = urlsplit(base_url)
     match said:
         case "openai" | "anthropic" | "ollama" | "gemini":
