@@ -320,6 +320,7 @@ class _Parts:
             retries=Retries(),
             clock=self.clock,
             new_request_id=self.ids.request,
+            new_completion_id=self.ids.completion,
             body_limit=self.settings.limits.body_bytes,
             body_deadline=self.settings.limits.body_seconds,
         )

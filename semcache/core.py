@@ -74,6 +74,8 @@ class Caller:
     principal: str = ""
     key_name: str = ""
     authorization: str | None = None
+    by_key: bool = False
+    """The key came as such (`x-api-key` and the like), not as a bearer token."""
     labels: Labels = ()
     """Labels that belong to the key: they hold whatever the client says."""
 

@@ -1,17 +1,14 @@
 """The shapes a request takes on its way through the pipeline: asked, traced, answered.
 
-Values, and the call they make; the way itself is told in `pipeline`.
+Values only; the way itself is told in `pipeline`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import orjson
+from typing import Protocol
 
 from semcache.answer.flight import Ticket
 from semcache.core import (
@@ -38,14 +35,15 @@ from semcache.core import (
 )
 from semcache.cost_rules import HistoryPolicy, Trimming, named
 from semcache.decide.decision import Serving
-from semcache.dialects.dialect import Family
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect, Family
 from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.evidence_port import NO_KEY
 from semcache.meeting import Meeting
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Generator, UpstreamCall
+from semcache.ports import Generator
 from semcache.prefixes import Prefixes
 from semcache.review_rules import WHOLE, DraftWay
 
@@ -115,6 +113,8 @@ class Asked:
     raw_body: bytes | None = None
     request_id: str = ""
     trimmed: Trimmed | None = None
+    dialect: Dialect = CHAT
+    """What the client speaks; `request.dialect` is what its backend is asked in."""
 
     @property
     def labels(self) -> Labels:
@@ -152,6 +152,8 @@ class Trace:
     """The engine here was asked, or would have been."""
     trimmed: Trimmed | None = None
     """What became of a history that was to be trimmed."""
+    spoken: str = CHAT.name
+    """The dialect in which the backend is asked."""
 
     @property
     def is_drafted(self) -> bool:
@@ -312,29 +314,3 @@ def partition_of(asked: Asked, policy: CachePolicy, backend: Backend) -> Partiti
         upstream=backend.identity,
         headers=asked.answer_changing,
     )
-
-
-def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnapshot) -> UpstreamCall:
-    """Give the request as the upstream shall see it: the very JSON that was keyed.
-
-    The local engine is told, beside it, whose the prompt is under `policy`, which `by` gave.
-    """
-    request = asked.request
-    headers = [*asked.headers, (b"accept-encoding", b"identity")]
-    credential = backend.credential(asked.caller)
-    if credential is not None:
-        headers.append((b"authorization", credential.encode("latin-1")))
-    body: Mapping[str, Any] = request.body
-    if backend.prefixes is not None:
-        body = backend.prefixes.prepared(request, asked.caller, asked.directives, policy, by)
-    if backend.stream_usage and request.stream and not request.include_usage:
-        options = body.get("stream_options")
-        body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
-    return UpstreamCall("POST", request.path, tuple(headers), _content(asked, backend, body))
-
-
-def _content(asked: Asked, backend: Backend, body: Mapping[str, Any]) -> bytes:
-    if asked.raw_body is None:
-        return orjson.dumps(body)
-    # Not even text that is no Unicode brings the engine a word about owners that is not ours.
-    return asked.raw_body if backend.prefixes is None else json.dumps(body).encode()

@@ -7,39 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import structlog
 
-from semcache.answer.limits import Limits as UpstreamLimits
 from semcache.answer.shared import Head
-from semcache.answer.upstream import HttpUpstream
 from semcache.core import CachePolicy, EntryId, TenantId
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
-from semcache.dialects.chat.assemble import chat_assembler
 from semcache.dialects.dialect import Assembler
+from semcache.dialects.table import BY_NAME
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import EncoderError, PolicyError, StoreError
-from semcache.journey import Backend
 from semcache.judging import judge
 from semcache.models.catalogue import resolve
 from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
-from semcache.prefixes import Prefixes
 from semcache.process import SystemClock
-from semcache.settings import Settings, UpstreamSettings, resolve_secret
+from semcache.routing_parts import backends_of as backends_of  # noqa: PLC0414 - handed on
+from semcache.settings import Settings
 from semcache.store.embedded import embedded_url
 from semcache.store.link import LinkRules
 from semcache.store.redis_store import RedisStore, StoreRules
@@ -186,46 +180,9 @@ def _named(domain: str, policy: CachePolicy) -> Iterator[_Named]:
         yield ("domains", domain, part, knob), wish.partition("/")[0]
 
 
-def backends_of(settings: Settings, engine_socket: str, prefixes: Prefixes | None) -> dict[str, Backend]:
-    """Every upstream by name, and the local engine when it runs; `prefixes` is what it alone is told."""
-    backends = {name: _backend(name, upstream) for name, upstream in settings.all_upstreams.items()}
-    if engine_socket:
-        name = settings.engine.name
-        generator = HttpUpstream(name, f"unix:{engine_socket}")
-        identity = f"engine:{_model_identity(settings)}"
-        backends[name] = Backend(generator, identity, stream_usage=True, prefixes=prefixes)
-    return backends
-
-
-def _backend(name: str, upstream: UpstreamSettings) -> Backend:
-    limits = UpstreamLimits(
-        connect=upstream.connect_timeout,
-        head=upstream.first_byte_timeout,
-        idle=upstream.idle_timeout,
-        connections=upstream.max_connections,
-    )
-    return Backend(
-        # Paths come whole from the client, so the base is what stands before them.
-        generator=HttpUpstream(name, upstream.base_url.removesuffix("/v1"), limits),
-        identity=name,
-        authorization=f"Bearer {resolve_secret(upstream.api_key)}" if upstream.api_key else None,
-        stream_usage=upstream.stream_usage,
-        predicts=upstream.predicted_outputs,
-    )
-
-
-def _model_identity(settings: Settings) -> str:
-    """Tell the local model's weights apart, so that another model never answers from the old one's entries."""
-    folder = Path(resolve(settings.engine.model, settings.data))
-    manifest = folder / "semcache-model.json"
-    if manifest.is_file():
-        return str(json.loads(manifest.read_bytes()).get("fingerprint", folder.name))
-    return hashlib.sha256(str(folder).encode()).hexdigest()
-
-
-def assembler_for(head: Head) -> Assembler | None:
-    """Collect chat answers in either wire mode; nothing else is one."""
-    return chat_assembler(head.content_type)
+def assembler_for(dialect: str, head: Head) -> Assembler | None:
+    """Collect answers in a dialect, in either wire mode; nothing else is one."""
+    return BY_NAME[dialect].assembler(head.content_type)
 
 
 class Ids:

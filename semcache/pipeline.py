@@ -13,11 +13,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.auditing.hits import would_be
+from semcache.calling import call_of, spoken
 from semcache.core import (
     Bypass,
     Completion,
@@ -53,7 +55,6 @@ from semcache.journey import (
     Step,
     Trace,
     Watch,
-    call_of,
     partition_of,
     to_serve,
 )
@@ -80,7 +81,7 @@ class Pipeline:
     Args:
         policies: gives the policy snapshot in force.
         store_alive: True while the change stream proves that the near cache can be trusted.
-        assembler: makes what collects an answer of such a head.
+        assembler: makes what collects an answer in a dialect, by its name, of such a head.
         spawn: starts a task that the lifespan owns.
         new_id, jitter: randomness, handed in.
     """
@@ -102,7 +103,7 @@ class Pipeline:
     flights: Flights
     backends: Mapping[str, Backend]
     default_backend: str
-    assembler: Callable[[Head], Assembler | None]
+    assembler: Callable[[str, Head], Assembler | None]
     memory: Memory
     clock: Clock
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
@@ -211,8 +212,8 @@ class Pipeline:
         return entry if entry is not None and self._servable(step, entry, now) else None
 
     def _servable(self, step: Step, entry: Entry, now: float) -> bool:
-        """A stored answer that could not be put together from its stream repeats as a stream only."""
-        whole = entry.completion.chunks is None or step.asked.request.stream
+        """A stored answer repeats only where the client's dialect and wire mode lose nothing of it."""
+        whole = step.asked.dialect.can_replay(entry.completion, stream=step.asked.request.stream)
         asker = step.asker if entry.review.only or AUTHOR in entry.barred else ""
         return whole and is_servable(step.policy, step.asked.directives, entry, now, asker)
 
@@ -303,7 +304,7 @@ class Pipeline:
             keep = self.watch.watching(step, kept_back, asked.request_id, keep)
         call, keep = self._opening(step, keep)
         key = self._flight_key(step) if storable and not directives.no_read else None
-        ticket = self.flights.join(key, call, self.assembler, keep)
+        ticket = self.flights.join(key, call, partial(self.assembler, request.dialect), keep)
         return Forwarded(ticket, trace, usage_asked=step.backend.stream_usage)
 
     def _opening(self, step: Step, keep: Keep) -> tuple[Callable[[], Awaitable[UpstreamReply]], Keep]:
@@ -343,12 +344,16 @@ class Pipeline:
 
     def _step(self, snapshot: PolicySnapshot, asked: Asked) -> Step:
         """Resolve the policy and work out who the request could share an answer with."""
-        if asked.raw_body is None:
+        backend = self.backend_of(asked.caller.tenant, asked.upstream)
+        asked = spoken(asked, backend)
+        if asked.raw_body is None and asked.request.native is None:
             request = in_order(asked.request, snapshot.prefix(asked.caller.tenant).rewrite)
             asked = asked if request is asked.request else replace(asked, request=request)
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
-        backend = self.backend_of(asked.caller.tenant, asked.upstream)
-        trace = Trace(policy, Miss("pending"), backend.generator.name, trimmed=asked.trimmed)
+        spoken_as = asked.request.dialect
+        trace = Trace(
+            policy, Miss("pending"), backend.generator.name, trimmed=asked.trimmed, spoken=spoken_as
+        )
         partition = partition_of(asked, policy, backend)
         if asked.raw_body is not None:
             # Such a body cannot be hashed; it is never looked up or stored.
@@ -386,5 +391,5 @@ def _both(own: list[Candidate] | Miss, public: list[Candidate] | Miss) -> list[C
 def _belongs(entry: Entry, step: Step, place: Namespace, embedding: Embedding) -> bool:
     """The index may be behind: what it found must still be of this namespace and this encoder."""
     same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
-    whole = entry.completion.chunks is None or step.asked.request.stream
+    whole = step.asked.dialect.can_replay(entry.completion, stream=step.asked.request.stream)
     return same_encoder and whole and entry.namespace == place.digest

@@ -20,6 +20,7 @@ from semcache.budgeting.settling import Settling
 from semcache.core import Outcome, RequestRecord, Usage
 from semcache.cost.symptoms import Retries
 from semcache.cost_port import Claim
+from semcache.dialects.chat.wire import CHAT
 from semcache.errors import RequestError, StoreError, UpstreamError
 from semcache.policy.loader import load_directory
 from semcache.ports import UpstreamCall
@@ -126,6 +127,7 @@ class House:
             retries=Retries(),
             clock=self.clock,
             new_request_id=lambda: f"request-{next(ids)}",
+            new_completion_id=lambda: "id",
             body_limit=1 << 20,
             body_deadline=5.0,
         )
@@ -157,7 +159,7 @@ class House:
                 incoming.put_nowait({"type": "http.disconnect"})
                 await asyncio.sleep(0.05)
 
-        await self.chat(scope, incoming.get, send)  # type: ignore[arg-type] # plain dicts
+        await self.chat(CHAT, scope, incoming.get, send)  # type: ignore[arg-type] # plain dicts
         await self.settling.flush()
         head = sent[0]
         pairs = {name.decode(): value.decode() for name, value in head["headers"]}

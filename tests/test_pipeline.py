@@ -120,7 +120,7 @@ class Scene:
             flights=Flights(self.spawn),
             backends={"up": Backend(self.upstream, "up", "Bearer managed")},
             default_backend="up",
-            assembler=lambda head: chat_assembler(head.content_type),
+            assembler=lambda _, head: chat_assembler(head.content_type),
             clock=self.clock,
             spawn=self.spawn,
             verifier=self.verifier,

@@ -14,10 +14,11 @@ import pytest
 
 from semcache.answer.owners import Owners
 from semcache.answer.warmbook import WarmBook
+from semcache.calling import call_of
 from semcache.core import Caller, Directives, TenantId
 from semcache.dialects.chat.request import parse_chat
 from semcache.errors import RequestError
-from semcache.journey import Asked, Backend, Forwarded, Served, call_of
+from semcache.journey import Asked, Backend, Forwarded, Served
 from semcache.policy.loader import load_directory
 from semcache.prefixes import Prefixes
 from semcache.proxy.passthrough import refuse_inner

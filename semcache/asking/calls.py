@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import orjson
 
 from semcache.asking.exchange import completion_of, exchange
+from semcache.calling import call_of
 from semcache.core import Completion
-from semcache.dialects.dialect import Incomplete
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect, Incomplete
+from semcache.dialects.table import BY_NAME
 from semcache.errors import UpstreamError
-from semcache.journey import Asked, Backend, Step, call_of
+from semcache.journey import Asked, Backend, Step
 from semcache.ports import UpstreamCall, UpstreamReply
 
-_STREAMING = frozenset(("stream", "stream_options"))
 _NOBODY = frozenset(("upstream_unreachable", "upstream_unavailable", "upstream_busy"))
 """Codes of `UpstreamError` where nobody was reached."""
 LONGEST = 4 << 20
@@ -40,12 +43,8 @@ class Failed:
 
 def unstreamed(asked: Asked, temperature: float | None = None) -> Asked:
     """Give the same request for a whole answer, at least as warm as `temperature` if that is given."""
-    request = asked.request
-    body = {name: value for name, value in request.body.items() if name not in _STREAMING}
-    if temperature is not None:
-        body["temperature"] = max(temperature, request.temperature or 0.0)
-        body.pop("seed", None)
-    return replace(asked, request=replace(request, body=body, stream=False, include_usage=False, keys={}))
+    dialect = BY_NAME[asked.request.dialect]
+    return replace(asked, dialect=dialect, request=dialect.unstreamed(asked.request, temperature))
 
 
 async def ask_again(step: Step, deadline: float, temperature: float | None = None) -> Completion | Failed:
@@ -56,24 +55,27 @@ async def ask_again(step: Step, deadline: float, temperature: float | None = Non
         deadline: seconds for the whole answer.
         temperature: as for `unstreamed`.
     """
-    call = call_of(unstreamed(step.asked, temperature), step.backend, step.policy, step.snapshot)
-    return await ask(step.backend, call, deadline)
+    asked = unstreamed(step.asked, temperature)
+    call = call_of(asked, step.backend, step.policy, step.snapshot)
+    return await ask(step.backend, call, deadline, asked.dialect)
 
 
-async def ask(backend: Backend, call: UpstreamCall, deadline: float) -> Completion | Failed:
-    """Send a call and read its whole answer; every fault of the upstream is a `Failed`."""
+async def ask(
+    backend: Backend, call: UpstreamCall, deadline: float, dialect: Dialect = CHAT
+) -> Completion | Failed:
+    """Send a call and read its whole answer, in `dialect`; every fault of the upstream is a `Failed`."""
     try:
-        return await exchange(backend, call, deadline, _read)
+        return await exchange(backend, call, deadline, partial(_read, dialect))
     except TimeoutError:
         return Failed("late")
     except UpstreamError as error:
         return Failed(error.code or "upstream")
 
 
-async def _read(reply: UpstreamReply) -> Completion | Failed:
+async def _read(dialect: Dialect, reply: UpstreamReply) -> Completion | Failed:
     if reply.status != 200:
         return Failed(f"status-{reply.status}")
-    found = await completion_of(reply, LONGEST)
+    found = await completion_of(reply, LONGEST, dialect)
     return Failed(found.reason) if isinstance(found, Incomplete) else found
 
 

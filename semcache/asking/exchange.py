@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.core import Completion
-from semcache.dialects.chat.assemble import JsonAssembler
-from semcache.dialects.dialect import Incomplete
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect, Incomplete
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
 
@@ -36,10 +36,15 @@ async def exchange(
             await reply.aclose()
 
 
-async def completion_of(reply: UpstreamReply, longest: int) -> Completion | Incomplete:
-    """Give the answer in a reply of success; one of more than `longest` bytes is `Incomplete`."""
-    assembler = JsonAssembler(longest)
-    assembler.feed(await body_of(reply, longest))
+async def completion_of(
+    reply: UpstreamReply, longest: int, dialect: Dialect = CHAT
+) -> Completion | Incomplete:
+    """Give the answer in a reply of success, in `dialect`; one of more than `longest` bytes is `Incomplete`."""
+    assembler = dialect.assembler("application/json")
+    body = await body_of(reply, longest)
+    if assembler is None or len(body) > longest:
+        return Incomplete("too_large")
+    assembler.feed(body)
     return assembler.finish()
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from semcache.asking.calls import Failed, ask, text_of
+from semcache.calling import auth_of
 from semcache.core import Completion
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall
@@ -95,8 +96,7 @@ class Judge:
             "max_tokens": 120,
         }
         headers = [(b"content-type", b"application/json"), (b"accept-encoding", b"identity")]
-        if self.backend.authorization is not None:
-            headers.append((b"authorization", self.backend.authorization.encode("latin-1")))
+        headers += auth_of(self.backend, None)
         content = orjson.dumps(body)
         return UpstreamCall("POST", "/v1/chat/completions", tuple(headers), content)
 

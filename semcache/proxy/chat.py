@@ -1,4 +1,4 @@
-"""The chat completions endpoint: a raw ASGI callable, since an exact hit must cost next to nothing.
+"""The endpoint of all requests that ask a model for an answer: a raw ASGI callable, since an exact hit must cost next to nothing.
 
 Authenticate, read, parse, let the pipeline answer, write, record. Authentication comes before
 the body is read. Nothing here decides what may be served.
@@ -13,6 +13,7 @@ import structlog
 
 from semcache.core import Usage
 from semcache.cost.symptoms import Retries
+from semcache.dialects.dialect import Dialect
 from semcache.errors import SemcacheError
 from semcache.pipeline import Pipeline
 from semcache.ports import Clock, RecordSink
@@ -28,7 +29,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Answers POST /v1/chat/completions.
+    """Answers chat completions, messages, responses and their like.
 
     Args:
         price: micro-USD of tokens of a model, at an upstream; None: not known.
@@ -45,12 +46,13 @@ class ChatEndpoint:
     retries: Retries
     clock: Clock
     new_request_id: Callable[[], str]
+    new_completion_id: Callable[[], str]
     body_limit: int
     body_deadline: float
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request; every error leaves in the protocol's shape."""
-        exchange = Exchange(self, scope, receive, send)
+    async def __call__(self, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request in a dialect; every error leaves in its shape."""
+        exchange = Exchange(self, dialect, scope, receive, send)
         try:
             await exchange.run()
         except ClientGone:

@@ -13,6 +13,8 @@ import structlog
 
 from semcache.core import Caller, Labels, Outcome, RequestRecord, TenantId
 from semcache.cost_rules import named
+from semcache.dialects.dialect import Dialect
+from semcache.dialects.table import dialect_at, shape_of
 from semcache.errors import RequestError, SemcacheError
 from semcache.journey import Backend
 from semcache.ports import Clock, RecordSink
@@ -21,14 +23,14 @@ from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone
 from semcache.proxy.directives import labels_of
 from semcache.proxy.errors import error_reply
-from semcache.proxy.headers import read_request_headers
+from semcache.proxy.headers import key_in, read_request_headers
 from semcache.proxy.passthrough import checked_path, forward, refuse_inner
 from semcache.proxy.plain_budget import PlainBudget
-from semcache.proxy.types import Endpoint, Receive, Scope, Send
+from semcache.proxy.types import Answering, Endpoint, Receive, Scope, Send
+from semcache.proxy.websockets import no_websockets, refuse_websocket, wants_upgrade
 
 _log = structlog.get_logger()
 
-CHAT_PATHS = frozenset({"/v1/chat/completions", "/chat/completions"})
 OWN_PATHS = frozenset({"/", "/livez", "/readyz", "/metrics", "/health/liveliness", "/health/readiness"})
 OWN_PREFIX = "/semcache/"
 _CLIENT_CLOSED = 499
@@ -39,14 +41,14 @@ class Edge:
     """Dispatches one connection event.
 
     Args:
-        chat: the chat endpoint.
+        chat: the endpoint of requests that ask a model.
         own: the FastAPI app with health, metrics and pages.
         backend_of: gives the upstream of a tenant, by the name a client asked for or "".
         gate: counts requests being handled, with its limit.
         budget: sets aside what forwarded calls may cost; None: nobody does.
     """
 
-    chat: Endpoint
+    chat: Answering
     own: Endpoint
     admission: Admission
     backend_of: Callable[[TenantId, str], Backend]
@@ -58,6 +60,9 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route by the path alone (never by Host)."""
+        if scope["type"] == "websocket":
+            await refuse_websocket(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self.own(scope, receive, send)
             return
@@ -66,18 +71,21 @@ class Edge:
             await self.own(scope, receive, send)
             return
         if not self.gate.enter():
-            await self._refuse(send, self.gate.refusal())
+            await self._refuse(scope, send, self.gate.refusal())
             return
         try:
-            if path in CHAT_PATHS and scope["method"] == "POST":
-                await self.chat(scope, receive, send)
+            dialect = dialect_at(path, scope["query_string"]) if scope["method"] == "POST" else None
+            if wants_upgrade(scope):
+                await self._refuse(scope, send, no_websockets())
+            elif dialect is not None:
+                await self.chat(dialect, scope, receive, send)
             else:
                 await self._pass(scope, receive, send)
         finally:
             self.gate.leave()
 
-    async def _refuse(self, send: Send, error: SemcacheError) -> None:
-        status, head, body = error_reply(error, self.new_request_id())
+    async def _refuse(self, scope: Scope, send: Send, error: SemcacheError) -> None:
+        status, head, body = error_reply(error, self.new_request_id(), _shape(scope))
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
@@ -94,7 +102,8 @@ class Edge:
     async def _forward(self, passed: _Passed, scope: Scope, receive: Receive, watched: _Watched) -> None:
         try:
             checked_path(scope)
-            headers = read_request_headers(scope["headers"])
+            shape = _shape(scope)
+            headers = read_request_headers(scope["headers"], key_in(scope["query_string"], shape))
             caller = passed.caller = self.admission.caller(scope, headers)
             passed.labels = named(labels_of(headers.ours), caller.labels)
             backend = self.backend_of(caller.tenant, headers.upstream)
@@ -112,19 +121,23 @@ class Edge:
             passed.status, passed.reason = _CLIENT_CLOSED, "client-gone"
         except SemcacheError as error:
             passed.status, passed.reason = error.status, error.code or error.type
-            await self._fail(watched, error, passed.request_id)
+            await self._fail(scope, watched, error, passed.request_id)
         except Exception as error:  # noqa: BLE001 - the boundary: no framework error may reach a client
             _log.exception("pass-through failed", request_id=passed.request_id, error=type(error).__name__)
             passed.status, passed.reason = 500, "internal_error"
-            await self._fail(watched, SemcacheError(), passed.request_id)
+            await self._fail(scope, watched, SemcacheError(), passed.request_id)
 
-    async def _fail(self, send: _Watched, error: SemcacheError, request_id: str) -> None:
+    async def _fail(self, scope: Scope, send: _Watched, error: SemcacheError, request_id: str) -> None:
         """Tell of an error while one can; a reply that has begun is cut, so that nobody takes it for whole."""
         if send.begun:
             raise ConnectionAbortedError("the upstream broke off")
-        status, head, body = error_reply(error, request_id)
+        status, head, body = error_reply(error, request_id, _shape(scope))
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _shape(scope: Scope) -> Dialect:
+    return shape_of(scope["path"], dict(scope["headers"]))
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from semcache.asking.calls import text_of
 from semcache.core import Completion, Draft, Hit, Outcome, RequestRecord, Usage
 from semcache.cost.symptoms import repetition
 from semcache.cost_rules import Trimming
-from semcache.dialects.chat.strip import UsageStripper
-from semcache.dialects.dialect import Incomplete, UsageMode
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect, Incomplete, UsageMode, Wanted
+from semcache.dialects.table import BY_NAME
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding
@@ -22,17 +23,19 @@ from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.errors import error_event, error_reply
 from semcache.proxy.guess import avoided, guessed
-from semcache.proxy.headers import Pair, is_event_stream, read_request_headers, reply_headers
-from semcache.proxy.recent import read_chat
+from semcache.proxy.headers import Pair, is_event_stream, key_in, read_request_headers, reply_headers
+from semcache.proxy.passthrough import checked_path
+from semcache.proxy.recent import read_request
 from semcache.proxy.status import Told, forward_headers, hit_headers, money_headers, told
 from semcache.proxy.types import Receive, Scope, Send
+from semcache.proxy.wording import whole_in, wording_of
 from semcache.revising.replies import drafted
 
 if TYPE_CHECKING:
     from semcache.answer.flight import Ticket
     from semcache.proxy.chat import ChatEndpoint
 
-_SSE = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+_UNBUFFERED = (b"x-accel-buffering", b"no")
 _JSON = (b"content-type", b"application/json")
 _CLIENT_CLOSED = 499
 _LOOKED_AT = 4096
@@ -44,12 +47,16 @@ class Exchange:
 
     Args:
         end: the endpoint it belongs to.
+        dialect: what the client speaks.
         scope, receive, send: the ASGI connection.
     """
 
-    def __init__(self, end: ChatEndpoint, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, end: ChatEndpoint, dialect: Dialect, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         self.request_id = end.new_request_id()
         self._end = end
+        self._dialect = dialect
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -98,16 +105,18 @@ class Exchange:
             trace.collapsed = False
 
     async def _read(self) -> Asked:
-        headers = read_request_headers(self._scope["headers"])
+        dialect, path = self._dialect, checked_path(self._scope)
+        query: bytes = self._scope.get("query_string", b"")
+        headers = read_request_headers(self._scope["headers"], key_in(query, dialect))
         caller = self._end.admission.caller(self._scope, headers)
         refuse_encoding(headers)
         body = await read_body(
             self._receive, headers.content_length, self._end.body_limit, self._end.body_deadline
         )
-        parsed = self._end.recent.get(body) or read_chat(body)
+        parsed = self._end.recent.get(path, query, body) or read_request(dialect, body, path, query)
         directives = directives_of(headers.ours, parsed.cache_object)
         if not directives.no_store:
-            self._end.recent.put(body, parsed)
+            self._end.recent.put(path, query, body, parsed)
         return Asked(
             request=parsed.request,
             caller=caller,
@@ -117,6 +126,7 @@ class Exchange:
             upstream=headers.upstream,
             raw_body=None if parsed.whole else body,
             request_id=self.request_id,
+            dialect=dialect,
         )
 
     # -- writing ------------------------------------------------------------------------
@@ -127,11 +137,10 @@ class Exchange:
             raise SemcacheError
         request, policy = self._asked.request, self._trace.policy
         usage: UsageMode = "zero" if policy.usage_on_hit == "zero" and self._trace.served else "original"
-        body = self._end.replay.render(
-            completion, name, stream=request.stream, include_usage=request.include_usage, usage=usage
-        )
+        wanted = Wanted(request.stream, request.include_usage and request.stream, usage)
+        body = self._end.replay.render(self._dialect, completion, name, wanted)
         if request.stream:
-            await self._whole(200, [*_SSE, *head], body)
+            await self._whole(200, [(b"content-type", self._dialect.stream_type), _UNBUFFERED, *head], body)
         else:
             await self._whole(200, [_JSON, (b"content-length", b"%d" % len(body)), *head], body)
 
@@ -141,13 +150,20 @@ class Exchange:
         head = await ticket.head()
         trace.collapsed = not ticket.leader
         trace.draft = trace.draft or drafted(head.headers)
-        streams = is_event_stream(head.headers)
+        streams = self._streams(head, trace)
         if not ticket.leader and head.status < 300 and streams != asked.request.stream:
             await self._relay_other_mode(ticket, trace)
         elif streams:
             await self._relay_stream(answer, asked, head)
         else:
             await self._relay_whole(ticket, trace, head)
+
+    def _streams(self, head: Head, trace: Trace) -> bool:
+        if is_event_stream(head.headers):
+            return True
+        # Streams of other protocols may not be told by their type from documents.
+        asked = self._asked.request.stream if self._asked is not None else False
+        return asked and head.status < 300 and trace.spoken != CHAT.name
 
     async def _relay_other_mode(self, ticket: Ticket, trace: Trace) -> None:
         """A follower that asked for the other wire mode waits for the whole answer."""
@@ -162,35 +178,47 @@ class Exchange:
         """Gather a JSON reply (of whatever status), then write it with its length."""
         body = b"".join([chunk async for chunk in ticket.chunks()])
         self._bytes = len(body)
-        passed = reply_headers(head.headers, counted=False)
-        named = any(name == b"x-request-id" for name, _ in passed)
-        ours = forward_headers(trace, head.status, self.request_id, named=named)
+        passed, ours = self._heads(trace, head)
+        if self._is_translated(trace):
+            body = whole_in(self._dialect, head.status, body)
         if ticket.pays:
             ours += self._money(self._price(ticket.used), None)
         await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
 
     async def _relay_stream(self, answer: Forwarded, asked: Asked, head: Head) -> None:
         """Pass events on as they come; the usage event only to those who asked for it."""
-        passed = reply_headers(head.headers, counted=False)
-        named = any(name == b"x-request-id" for name, _ in passed)
-        ours = forward_headers(answer.trace, head.status, self.request_id, named=named)
+        passed, ours = self._heads(answer.trace, head)
         self._status, self._streaming = head.status, True
         await self._send(
             {
                 "type": "http.response.start",
                 "status": head.status,
-                "headers": [*passed, (b"x-accel-buffering", b"no"), *ours],
+                "headers": [*passed, _UNBUFFERED, *ours],
             }
         )
         strip = not asked.request.include_usage and (answer.usage_asked or not answer.ticket.leader)
-        stripper = UsageStripper() if strip else None
+        other = self._dialect if self._is_translated(answer.trace) else None
+        name, now = self._end.new_completion_id(), int(self._end.clock.now())
+        wording = wording_of(other, name, now, strip=strip and answer.trace.spoken == CHAT.name)
+        counted = BY_NAME[answer.trace.spoken]
         async for chunk in answer.ticket.chunks():
-            self._events += chunk.count(b"data:")
-            body = stripper.feed(chunk) if stripper is not None else chunk
+            self._events += counted.count_events(chunk)
+            body = wording.feed(chunk)
             if body:
                 await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        rest = stripper.finish() if stripper is not None else b""
-        await self._send({"type": "http.response.body", "body": rest, "more_body": False})
+        await self._send({"type": "http.response.body", "body": wording.finish(), "more_body": False})
+
+    def _heads(self, trace: Trace, head: Head) -> tuple[list[Pair], list[Pair]]:
+        """Give the upstream's headers that reach the client, and ours."""
+        passed = reply_headers(head.headers, counted=False)
+        if self._is_translated(trace):
+            kind = self._dialect.stream_type if is_event_stream(head.headers) else _JSON[1]
+            passed = [(b"content-type", kind), *(pair for pair in passed if pair[0] != b"content-type")]
+        named = any(name == b"x-request-id" for name, _ in passed)
+        return passed, forward_headers(trace, head.status, self.request_id, named=named)
+
+    def _is_translated(self, trace: Trace) -> bool:
+        return trace.spoken != self._dialect.name
 
     async def _whole(self, status: int, head: list[Pair], body: bytes) -> None:
         self._status = status
@@ -217,10 +245,10 @@ class Exchange:
         """Tell the client of an error: as a reply, or as the last event of a stream that has begun."""
         self._error = error
         if self._streaming:
-            body = error_event(error)
+            body = error_event(error, self._dialect)
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
         elif not self._status:
-            status, head, body = error_reply(error, self.request_id)
+            status, head, body = error_reply(error, self.request_id, self._dialect)
             await self._whole(status, head, body)
 
     def _was_answered(self) -> bool:
@@ -250,7 +278,7 @@ class Exchange:
                 at=now,
                 tenant=asked.caller.tenant if asked else "",
                 domain="",
-                route="chat",
+                route=self._dialect.route,
                 model=asked.request.model if asked else "",
                 stream=False,
                 outcome=what.outcome,
@@ -279,7 +307,7 @@ class Exchange:
             at=now,
             tenant=trace.policy.tenant,
             domain=trace.policy.domain,
-            route="chat",
+            route=self._dialect.route,
             model=asked.request.model,
             stream=asked.request.stream,
             outcome=what.outcome,

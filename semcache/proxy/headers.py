@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from semcache.dialects.dialect import Dialect
+
 Pair = tuple[bytes, bytes]
 
 _HOP_BY_HOP = frozenset(
@@ -41,6 +43,7 @@ _DROP_REQUEST = _HOP_BY_HOP | {
     b"cache-control",
 }
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key"})
+_KEYS = (b"x-api-key", b"api-key", b"x-goog-api-key")
 _DROP_REPLY = _HOP_BY_HOP | {
     b"set-cookie",
     b"server",
@@ -74,8 +77,8 @@ class RequestHeaders:
     answer_changing: tuple[tuple[str, str], ...]
 
 
-def read_request_headers(raw: Iterable[Pair]) -> RequestHeaders:
-    """Sort the request headers (names in lower case, as ASGI gives them)."""
+def read_request_headers(raw: Iterable[Pair], key: bytes | None = None) -> RequestHeaders:
+    """Sort the request headers (names in lower case, as ASGI gives them); `key` is one that stood elsewhere."""
     ours: dict[bytes, bytes] = {}
     seen: dict[bytes, bytes] = {}
     forward: list[Pair] = []
@@ -99,7 +102,7 @@ def read_request_headers(raw: Iterable[Pair]) -> RequestHeaders:
         forward.append((name, value))
     return RequestHeaders(
         authorization=_text(seen.get(b"authorization")),
-        api_key=_text(seen.get(b"x-api-key") or seen.get(b"api-key")),
+        api_key=_text(next((seen[name] for name in _KEYS if seen.get(name)), key)),
         content_length=seen.get(b"content-length"),
         content_encoding=seen.get(b"content-encoding"),
         upstream=(_text(ours.get(b"semcache-upstream")) or "").strip(),
@@ -123,6 +126,18 @@ def _primary_language(value: bytes) -> str:
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("latin-1")
+
+
+def key_in(query: bytes, dialect: Dialect) -> bytes | None:
+    """Give the key that a client of this dialect may have put into its query."""
+    if dialect.family != "gemini":
+        return None
+    return next((part[4:] for part in query.split(b"&") if part.startswith(b"key=")), None)
+
+
+def without_key(query: bytes) -> bytes:
+    """Give a query without the key in it: upstreams get keys in headers, where no log shows them."""
+    return b"&".join(part for part in query.split(b"&") if not part.startswith(b"key="))
 
 
 def reply_headers(raw: Iterable[Pair], *, counted: bool) -> list[Pair]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from semcache.calling import auth_of
 from semcache.core import Caller
 from semcache.errors import RequestError
 from semcache.journey import Backend
@@ -15,7 +16,7 @@ from semcache.ports import UpstreamCall, UpstreamReply
 from semcache.proxy.account import Account
 from semcache.proxy.body import ClientGone
 from semcache.proxy.disconnect import until_disconnect
-from semcache.proxy.headers import Pair, RequestHeaders, reply_headers
+from semcache.proxy.headers import RequestHeaders, reply_headers, without_key
 from semcache.proxy.types import Receive, Scope, Send
 
 _MODELS = "/v1/models"
@@ -62,11 +63,6 @@ def refuse_inner(backend: Backend, path: str) -> None:
         raise RequestError("The local engine has no such path.", status=404, code="unknown_url")
 
 
-def _credentials(backend: Backend, caller: Caller) -> list[Pair]:
-    credential = backend.credential(caller)
-    return [] if credential is None else [(b"authorization", credential.encode("latin-1"))]
-
-
 async def forward(
     scope: Scope,
     receive: Receive,
@@ -95,10 +91,10 @@ async def forward(
             *length,
             *encoding,
             (b"accept-encoding", account.accepted(accept)),
-            *_credentials(backend, caller),
+            *auth_of(backend, caller, native=True),
         ),
         body=_upload(receive, account) if _has_body(scope, headers) else b"",
-        query=scope.get("query_string", b""),
+        query=without_key(scope["query_string"]) if backend.protocol == "gemini" else scope["query_string"],
     )
     reply = await backend.generator.open(call)
     try:

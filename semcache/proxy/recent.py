@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.core import ChatRequest
-from semcache.dialects.chat.request import parse_chat
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect
+from semcache.dialects.request import request_of
 from semcache.proxy.body import parse_object
 
-_UPSTREAM_PATH = "/v1/chat/completions"
 _OVERHEAD = 4
 """A parsed body takes about this many times its bytes."""
 
@@ -27,19 +28,32 @@ class Parsed:
     whole: bool
 
 
+def read_request(dialect: Dialect, body: bytes, path: str = "", query: bytes = b"") -> Parsed:
+    """Read a body in a dialect.
+
+    Raises:
+        RequestError: 400, it is no JSON object or no usable request.
+    """
+    value, whole = parse_object(body)
+    cache_object = value.pop("cache", None)
+    return Parsed(request_of(dialect, value, path, query), cache_object, whole)
+
+
 def read_chat(body: bytes) -> Parsed:
     """Read a chat body.
 
     Raises:
         RequestError: 400, it is no JSON object or no usable chat request.
     """
-    value, whole = parse_object(body)
-    cache_object = value.pop("cache", None)
-    return Parsed(parse_chat(value, _UPSTREAM_PATH), cache_object, whole)
+    return read_request(CHAT, body)
+
+
+_Place = tuple[str, bytes, bytes]
+"""Path, query and body."""
 
 
 class RecentRequests:
-    """Parsed bodies by their bytes.
+    """Parsed bodies by where they were sent and by their bytes.
 
     Args:
         max_bytes: memory they may take, about.
@@ -48,19 +62,19 @@ class RecentRequests:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[bytes, Parsed] = OrderedDict()
+        self._kept: OrderedDict[_Place, Parsed] = OrderedDict()
 
-    def get(self, body: bytes) -> Parsed | None:
+    def get(self, path: str, query: bytes, body: bytes) -> Parsed | None:
         """Give what an equal body was read as."""
-        return self._kept.get(body)
+        return self._kept.get((path, query, body))
 
-    def put(self, body: bytes, parsed: Parsed) -> None:
+    def put(self, path: str, query: bytes, body: bytes, parsed: Parsed) -> None:
         """Keep a body for a while."""
-        size = len(body) * _OVERHEAD
-        if size > self._max_bytes // 16 or body in self._kept:
+        size, place = len(body) * _OVERHEAD, (path, query, body)
+        if size > self._max_bytes // 16 or place in self._kept:
             return
-        self._kept[body] = parsed
+        self._kept[place] = parsed
         self._bytes += size
         while self._bytes > self._max_bytes:
-            gone, _ = self._kept.popitem(last=False)
+            (_, _, gone), _ = self._kept.popitem(last=False)
             self._bytes -= len(gone) * _OVERHEAD

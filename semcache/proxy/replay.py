@@ -1,4 +1,4 @@
-"""Writing a whole answer again: as one JSON object or as a stream of events, under a fresh identity.
+"""Writing a whole answer again, in any dialect: as one document or as a stream, under a fresh identity.
 
 What does not change from replay to replay is rendered once and kept for recent entries; a replay
 then costs one join. First in, first out: laying an answer out again is cheap.
@@ -11,17 +11,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from semcache.core import Completion
-from semcache.dialects.chat.render import JsonParts, SseParts, json_parts, sse_parts
-from semcache.dialects.dialect import UsageMode
+from semcache.dialects.dialect import Dialect, Layout, Wanted
 
-_Key = tuple[str, bool, bool, UsageMode]
+_Key = tuple[str, str, Wanted]
 
 
 class Replay:
     """Renders completions; the layouts of recent answers are kept within a bound.
 
     Args:
-        new_completion_id: gives a fresh `chatcmpl-...` id.
+        new_completion_id: gives a fresh id in hex digits.
         now: Unix seconds.
         max_bytes: rendered bytes kept.
     """
@@ -33,32 +32,28 @@ class Replay:
         self._now = now
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[_Key, JsonParts | SseParts] = OrderedDict()
+        self._kept: OrderedDict[_Key, Layout] = OrderedDict()
 
-    def render(
-        self, completion: Completion, name: str, *, stream: bool, include_usage: bool, usage: UsageMode
-    ) -> bytes:
+    def render(self, dialect: Dialect, completion: Completion, name: str, wanted: Wanted) -> bytes:
         """Give the bytes of a reply body.
 
         Args:
+            dialect: what the client speaks.
             completion: the answer.
             name: identity of the answer for keeping its parts, or "" for a one-off.
-            stream: server-sent events instead of one JSON object.
-            include_usage: a stream ends with its usage event.
-            usage: tokens as they once were, or zero with the original counts beside them.
+            wanted: the wire mode, and what is said of usage.
+
+        Raises:
+            ValueError: the dialect cannot say it (`Dialect.can_replay`).
         """
-        key = (name, stream, include_usage and stream, usage)
+        key = (name, dialect.name, wanted)
         parts = self._kept.get(key) if name else None
         if parts is None:
-            parts = (
-                sse_parts(completion, include_usage=include_usage, usage=usage)
-                if stream
-                else json_parts(completion, usage)
-            )
+            parts = dialect.layout(completion, wanted)
             self._keep(key, parts)
         return parts.whole(self._new_id().encode(), b"%d" % int(self._now()))
 
-    def _keep(self, key: _Key, parts: JsonParts | SseParts) -> None:
+    def _keep(self, key: _Key, parts: Layout) -> None:
         if not key[0] or parts.size > self._max_bytes // 8:
             return
         self._kept[key] = parts

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from semcache.journey import Asked, Step, call_of
+from semcache.calling import call_of
+from semcache.journey import Asked, Step
 from semcache.ports import Clock, UpstreamReply
 from semcache.revising.memory import Refusals
 

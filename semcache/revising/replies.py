@@ -55,14 +55,14 @@ class Written:
     Args:
         parts: the body.
         record: what became of the draft.
-        stream: whether the body is an event stream.
+        kind: the body's content type.
     """
 
-    __slots__ = ("_parts", "_stream", "_word")
+    __slots__ = ("_kind", "_parts", "_word")
 
-    def __init__(self, parts: Iterable[bytes], record: DraftRecord, *, stream: bool) -> None:
+    def __init__(self, parts: Iterable[bytes], record: DraftRecord, kind: bytes) -> None:
         self._parts = parts
-        self._stream = stream
+        self._kind = kind
         self._word = _word(record)
 
     @property
@@ -73,8 +73,7 @@ class Written:
     @property
     def headers(self) -> Sequence[Pair]:
         """Content type, and the word of the draft."""
-        kind = b"text/event-stream; charset=utf-8" if self._stream else b"application/json"
-        return ((b"content-type", kind), self._word)
+        return ((b"content-type", self._kind), self._word)
 
     async def body(self) -> AsyncIterator[bytes]:
         """Give the parts."""

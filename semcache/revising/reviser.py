@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from semcache.calling import call_of
 from semcache.core import Completion, JsonObject
-from semcache.journey import Backend, Step, call_of
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.request import in_chat
+from semcache.journey import Backend, Step
 from semcache.ports import Clock, UpstreamCall
 from semcache.revising.memory import Refusals
 from semcache.revising.whole import Failed, ask
 
-_PATH = "/v1/chat/completions"
 _JSON = (b"content-type", b"application/json")
 _OF_THE_CALL = frozenset(
     (b"content-type", b"content-length", b"content-encoding", b"accept", b"idempotency-key")
@@ -136,7 +138,7 @@ def _call(step: Step, reviser: Reviser, body: dict[str, Any]) -> UpstreamCall:
         own = (pair for pair in asked.headers if pair[0].lower() not in _OF_THE_CALL)
         headers, caller = (*own, _JSON), asked.caller
     request = replace(
-        asked.request, body=body, path=_PATH, model=reviser.model, stream=False, include_usage=False, keys={}
+        in_chat(asked.request), body=body, model=reviser.model, stream=False, include_usage=False, keys={}
     )
-    revision = replace(asked, request=request, caller=caller, headers=headers)
+    revision = replace(asked, dialect=CHAT, request=request, caller=caller, headers=headers)
     return call_of(revision, reviser.backend, step.policy, step.snapshot)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from semcache.core import Completion, Draft, DraftRecord, Usage
 from semcache.decide.revision.stance import unmendable
 from semcache.decide.revision.worth import Prices, Saved
+from semcache.dialects.table import BY_NAME
 from semcache.journey import Backend, Keep, Step
 from semcache.ports import Clock, UpstreamReply, Verifier
 from semcache.review_rules import DraftWay
@@ -188,7 +189,8 @@ class Revising:
         # As the upstream would: the proxy takes the count out for clients that did not ask.
         with_count = request.include_usage or step.backend.stream_usage
         parts = written(answer, request, self._new_id(), self._clock.now(), with_usage=with_count)
-        return Written(parts, record, stream=request.stream)
+        kind = BY_NAME[request.dialect].stream_type if request.stream else b"application/json"
+        return Written(parts, record, kind)
 
     # -- as a prediction ----------------------------------------------------------------
 

@@ -57,7 +57,8 @@ def way_of(step: Step, draft: Draft, *, refused: bool) -> DraftWay | Declined:
             return Declined("unsupported")
     if is_engine(backend):
         return DraftWay.LOSSLESS if _only_one(body) else Declined("unsupported")
-    if backend.predicts and not refused and takes_prediction(body):
+    own = step.asked.request.native is None
+    if backend.predicts and own and not refused and takes_prediction(body):
         return DraftWay.PREDICTION
     return _revisable(draft) if way is DraftWay.AUTO else Declined("unsupported")
 

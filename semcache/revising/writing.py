@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 
 from semcache.core import ChatRequest, Completion, Usage
-from semcache.dialects.chat.render import json_parts, sse_parts
+from semcache.dialects.dialect import Wanted
+from semcache.dialects.table import BY_NAME
 
 
 def revised(old: Completion, text: str, used: Usage | None) -> Completion:
@@ -37,19 +38,17 @@ def revised(old: Completion, text: str, used: Usage | None) -> Completion:
 def written(
     answer: Completion, request: ChatRequest, id: str, now: float, *, with_usage: bool
 ) -> Iterator[bytes]:
-    """Give the parts of a reply's body.
+    """Give the parts of a reply's body, in the dialect in which the request is asked.
 
     Args:
         answer: what it says.
         request: asks for a stream or not.
-        id: a fresh one.
+        id: a fresh one, in hex digits.
         now: Unix seconds.
         with_usage: a stream ends with its usage.
     """
-    name, created = id.encode(), b"%d" % int(now)
-    if request.stream:
-        return sse_parts(answer, include_usage=with_usage, usage="original").events(name, created)
-    return iter((json_parts(answer, "original").whole(name, created),))
+    wanted = Wanted(request.stream, with_usage, "original")
+    return BY_NAME[request.dialect].layout(answer, wanted).events(id.encode(), b"%d" % int(now))
 
 
 def _usage(used: Usage) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import structlog
 
 from semcache.asking.calls import Failed, ask, text_of
 from semcache.asking.pause import Pause
+from semcache.calling import auth_of
 from semcache.core import ChatRequest, TenantId, Usage
 from semcache.cost_rules import HistoryPolicy, Trimming
 from semcache.errors import RequestError, StoreError
@@ -175,10 +176,10 @@ class Shortening:
 
     async def _ask(self, asked: Asked, policy: HistoryPolicy, backend: Backend, task: Task) -> str | None:
         word = self.new_word()
-        credential = backend.credential(asked.caller)
+        # A caller's own key goes to the caller's own upstream and nowhere else.
+        caller = None if policy.summariser.partition("/")[0] else asked.caller
         headers = [(b"content-type", b"application/json"), (b"accept-encoding", b"identity")]
-        if credential is not None:
-            headers.append((b"authorization", credential.encode("latin-1")))
+        headers += auth_of(backend, caller)
         call = UpstreamCall("POST", _PATH, tuple(headers), orjson.dumps(task.body(word)))
         reply = await ask(backend, call, policy.deadline)
         if isinstance(reply, Failed):

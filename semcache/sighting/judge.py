@@ -14,6 +14,7 @@ from enum import StrEnum
 import orjson
 
 from semcache.asking.calls import Failed, ask, text_of
+from semcache.calling import auth_of
 from semcache.core import Completion
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall
@@ -132,8 +133,7 @@ class Judge:
             "max_tokens": 60,
         }
         headers = [(b"content-type", b"application/json"), (b"accept-encoding", b"identity")]
-        if self.backend.authorization is not None:
-            headers.append((b"authorization", self.backend.authorization.encode("latin-1")))
+        headers += auth_of(self.backend, None)
         return UpstreamCall("POST", "/v1/chat/completions", tuple(headers), orjson.dumps(body))
 
 

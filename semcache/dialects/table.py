@@ -1,0 +1,28 @@
+"""All dialects: by name, and by the path under which their clients ask. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect
+
+ALL: tuple[Dialect, ...] = (CHAT,)
+BY_NAME: Mapping[str, Dialect] = {dialect.name: dialect for dialect in ALL}
+
+_PATHS: Mapping[str, Dialect] = {
+    "/v1/chat/completions": CHAT,
+    "/chat/completions": CHAT,
+}
+
+
+def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
+    """Give the dialect of requests that are posted to a path; None for paths that ask no model for an answer."""
+    del query
+    return _PATHS.get(path)
+
+
+def shape_of(path: str, headers: Mapping[bytes, bytes] | None = None) -> Dialect:
+    """Give the dialect in whose shape errors of a path are told: OpenAI's unless the path or its headers are another API's."""
+    del headers
+    return dialect_at(path) or CHAT
