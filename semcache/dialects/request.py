@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +39,42 @@ def request_of(dialect: Dialect, body: dict[str, Any], path: str, query: bytes =
 
 
 def in_chat(request: ChatRequest) -> ChatRequest:
-    """Give a request as a chat client would have asked it; `unsayable` must be empty."""
+    """Give a request as a chat client would have asked it; `unsayable` must be empty.
+
+    What tied it to the state of an upstream of its own dialect (an answer that would be kept there) does so no more.
+    """
     if request.native is None:
         return request
-    return replace(request, dialect=CHAT, path=CHAT_PATH, native=None, extra={}, query=b"")
+    return replace(
+        request,
+        dialect=CHAT,
+        path=CHAT_PATH,
+        native=None,
+        extra={},
+        query=b"",
+        uncacheable=parse_chat(dict(request.body), CHAT_PATH).uncacheable,
+    )
+
+
+def with_messages(
+    request: ChatRequest, dialect: Dialect, messages: Sequence[Mapping[str, Any]]
+) -> ChatRequest:
+    """Give the same request with another history, in all the words that it has; its last message is the same.
+
+    Args:
+        request: `unsayable` must be empty.
+        dialect: of `request.dialect`.
+        messages: in chat's words.
+    """
+    body = {**request.body, "messages": list(messages)}
+    native = request.native
+    if native is not None:
+        native = {**native, **dialect.write(body).body}
+    return replace(
+        request,
+        body=body,
+        native=native,
+        user_turns=sum(message.get("role") == "user" for message in messages),
+        message_count=len(messages),
+        keys={},
+    )

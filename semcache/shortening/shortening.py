@@ -19,8 +19,9 @@ import structlog
 from semcache.asking.calls import Failed, ask, text_of
 from semcache.asking.pause import Pause
 from semcache.calling import auth_of
-from semcache.core import ChatRequest, TenantId, Usage
+from semcache.core import TenantId, Usage
 from semcache.cost_rules import HistoryPolicy, Trimming
+from semcache.dialects.request import with_messages
 from semcache.errors import RequestError, StoreError
 from semcache.journey import Asked, Backend, Trimmed
 from semcache.ports import Clock, SideSink, UpstreamCall
@@ -84,7 +85,7 @@ class Shortening:
     async def applied(self, asked: Asked, policy: HistoryPolicy) -> Asked:
         """Give the request with its history trimmed, and a note for the client of what was done."""
         wanted = min(Trimming(asked.directives.history or "off"), policy.most, key=_ORDER.index)
-        if wanted is Trimming.OFF or asked.raw_body is not None:
+        if wanted is Trimming.OFF or asked.raw_body is not None or asked.request.unsayable:
             return replace(asked, trimmed=Trimmed(Trimming.OFF))
         messages: Sequence[Mapping[str, Any]] = asked.request.body["messages"]
         extra = policy.summary if wanted is Trimming.SUMMARY else 0
@@ -98,7 +99,7 @@ class Shortening:
         kept = without(messages, cut)
         if summary is not None:
             kept.insert(cut.start, as_message(summary))
-        request = _with(asked.request, kept)
+        request = with_messages(asked.request, asked.dialect, kept)
         return replace(asked, request=request, trimmed=_note(wanted, cut, len(kept)))
 
     async def _summed_up(
@@ -242,15 +243,4 @@ def _side(asked: Asked, backend: Backend, model: str, usage: Usage | None, at: f
         labels=asked.labels,
         key_name=asked.caller.key_name,
         is_local=backend.prefixes is not None,
-    )
-
-
-def _with(request: ChatRequest, messages: Sequence[Mapping[str, Any]]) -> ChatRequest:
-    """Give the same request with another history; its last message is the same."""
-    return replace(
-        request,
-        body={**request.body, "messages": list(messages)},
-        user_turns=sum(message.get("role") == "user" for message in messages),
-        message_count=len(messages),
-        keys={},
     )
