@@ -8,43 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import json
 import os
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 import uvicorn
 import uvloop
 
-from semcache.cli.admin_parts import application, open_service, store_url, tokens_of
+from semcache.cli.admin_door import ORDER, AdminOrder, listen, ready_text, tokens_of
+from semcache.cli.admin_parts import application, open_service, store_url
 from semcache.cli.logs import configure_logs
 from semcache.cli.options import Config, Data, Policies, settings_from
 from semcache.cli.screen import Screen
-from semcache.errors import PolicyError, SemcacheError
+from semcache.errors import SemcacheError
 from semcache.proxy.deadlines import HeadDeadlineProtocol
-from semcache.review.access import open_tokens
 from semcache.settings import Settings, load_settings
 
-ORDER = "SEMCACHE_ADMIN_ORDER"
-DEFAULT_PORT = 8081
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DRAIN = 5
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@app.callback()
-def semcache() -> None:
-    """Review what a cache serves."""
-
-
-@app.command()
 def admin(
     host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. [default: 8081]")] = None,
@@ -69,64 +56,6 @@ def _flags(host: str | None, port: int | None) -> dict[str, Any]:
     """Give the options as settings; what is not given is left to environment and file."""
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     return {"admin": given} if given else {}
-
-
-@dataclass(frozen=True, slots=True)
-class AdminOrder:
-    """What the child of a proxy is told: its parent's settings, the store, and the listening socket."""
-
-    flags: dict[str, Any]
-    store_url: str
-    fd: int
-
-    def dumps(self) -> str:
-        """Give the order as text for the environment."""
-        return json.dumps({"flags": self.flags, "store_url": self.store_url, "fd": self.fd})
-
-
-def listen(settings: Settings, note: Callable[[str], None]) -> socket.socket:
-    """Bind the admin listener; where nobody named a port and the usual one is taken, any free one, and say so.
-
-    Raises:
-        PolicyError: the address cannot be had.
-    """
-    named = settings.admin.port
-    try:
-        return _bound(settings.admin.host, DEFAULT_PORT if named is None else named)
-    except OSError as error:
-        if named is None and error.errno == errno.EADDRINUSE:
-            note(
-                f"port {DEFAULT_PORT} is taken; the review pages take a free one (name one with --admin-port)"
-            )
-            return _bound(settings.admin.host, 0)
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        where = f"{settings.admin.host}:{DEFAULT_PORT if named is None else named}"
-        raise PolicyError(
-            f"cannot listen on {where} for review: {reason}; choose another port (admin.port), or set admin.enabled: false"
-        ) from None
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
-    listener.setblocking(False)
-    return listener
-
-
-def ready_text(settings: Settings, listener: socket.socket) -> str:
-    """Say where the review pages are; the link holds the token behind `#`, which no browser sends anywhere."""
-    opened = open_tokens([], settings.admin.host, settings.data) if not settings.admin.tokens else None
-    host = settings.admin.public_host or settings.admin.host
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{listener.getsockname()[1]}"
-    link = f"{url}/login#token={opened.link}" if opened is not None else url
-    return f"review answers on {link}"
 
 
 def _as_child() -> None:

@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 import structlog
 
-from semcache.cli.admin import ORDER, AdminOrder, listen, ready_text
-from semcache.cli.admin_parts import tokens_of
+from semcache.cli.admin_door import ORDER, AdminOrder, listen, ready_text, tokens_of
 from semcache.settings import Settings
 
 _log = structlog.get_logger()

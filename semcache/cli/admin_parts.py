@@ -21,14 +21,14 @@ from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_ver
 from semcache.errors import EncoderError
 from semcache.policy.watch import LivePolicies
 from semcache.process import SystemClock, Tasks, quotas
-from semcache.review.access import Opened, Role, TokenSpec, Tries, is_loopback, open_tokens
+from semcache.review.access import Opened, Tries, is_loopback
 from semcache.review.api import guarded, review_app
 from semcache.review.costing import Costing, CostShelves
 from semcache.review.guard import Asgi, GuardRules
 from semcache.review.looking import Looking, Shelf
 from semcache.review.service import ReviewService
 from semcache.review.web.routes import mount_pages
-from semcache.settings import Settings, resolve_secret
+from semcache.settings import Settings
 from semcache.standings import Standings
 from semcache.store.alarm_shelf import RedisAlarmShelf
 from semcache.store.budgets import RedisBudgets
@@ -113,19 +113,6 @@ def _cost_shelves(
         RedisLintShelf(url, link),
         RedisAlarmShelf(url, link),
     )
-
-
-def tokens_of(settings: Settings) -> Opened:
-    """Give the tokens in force.
-
-    Raises:
-        PolicyError: a bad token, or none on an address that others can reach.
-    """
-    specs = [
-        TokenSpec(token.name, resolve_secret(token.secret), Role(token.role), token.tenants)
-        for token in settings.admin.tokens
-    ]
-    return open_tokens(specs, settings.admin.host, settings.data)
 
 
 def application(settings: Settings, opening: Opening, opened: Opened) -> Asgi:

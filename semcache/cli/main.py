@@ -33,12 +33,11 @@ def main() -> None:
 
 
 def _app() -> typer.Typer:
-    """Load the commands: takes seconds, in which Ctrl-C may come. The review pages do without all the others."""
-    if sys.argv[1:2] == ["admin"]:
-        from semcache.cli.admin import app  # noqa: PLC0415 - a small process beside the proxies
-    else:
-        from semcache.cli.commands import app  # noqa: PLC0415 - takes seconds
-    return app
+    """Load the command that was called, or all of them to tell which there are: takes seconds, in which Ctrl-C may come."""
+    from semcache.cli.registry import PLACES, app_of  # noqa: PLC0415 - takes a while
+
+    called = sys.argv[1:2]
+    return app_of(called if called and called[0] in PLACES else PLACES)
 
 
 def _red(text: str) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from semcache.cli import admin
-from semcache.cli.admin_parts import LateVerifier, hosts_of, tokens_of
+from semcache.cli import admin_door
+from semcache.cli.admin_door import tokens_of
+from semcache.cli.admin_parts import LateVerifier, hosts_of
 from semcache.decide.verify.verifier import open_verifier
 from semcache.errors import PolicyError
 from semcache.review.api import review_app
@@ -93,12 +94,12 @@ def test_where_the_usual_port_is_taken_a_free_one_is_named_on_the_screen(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        monkeypatch.setattr(admin, "DEFAULT_PORT", port)
+        monkeypatch.setattr(admin_door, "DEFAULT_PORT", port)
         notes: list[str] = []
         settings = load_settings({"data": tmp_path})
-        with admin.listen(settings, notes.append) as found:
+        with admin_door.listen(settings, notes.append) as found:
             assert found.getsockname()[1] != port
-            assert f":{found.getsockname()[1]}/login#token=" in admin.ready_text(settings, found)
+            assert f":{found.getsockname()[1]}/login#token=" in admin_door.ready_text(settings, found)
         assert str(port) in notes[0]
         with pytest.raises(PolicyError, match="choose another port"):
-            admin.listen(load_settings({"data": tmp_path, "admin": {"port": port}}), notes.append)
+            admin_door.listen(load_settings({"data": tmp_path, "admin": {"port": port}}), notes.append)
