@@ -1,7 +1,7 @@
 """Builds whoever answers: the clients of upstreams, the routes over them, and the names of models.
 
-A route and its upstreams share one client each, so that connections, breaker and places count for both. The clients
-belong to the upstreams' own backends: closing those closes all.
+A route and its upstreams share one client each, so that connections, breaker and places count for both. All are made
+together and closed together.
 """
 
 from __future__ import annotations

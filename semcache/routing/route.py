@@ -54,7 +54,7 @@ class Heard(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A `Generator` over several. It does not own them: whoever made them closes them.
+    """A `Generator` over several.
 
     Args:
         name: from the configuration.
@@ -88,7 +88,9 @@ class Route:
             await attempts.aclose()
 
     async def aclose(self) -> None:
-        """Close nothing of its own."""
+        """Close its upstreams' connections, which are theirs too. Idempotent."""
+        for target in self.targets:
+            await target.member.aclose()
 
     @property
     def family(self) -> Family:
