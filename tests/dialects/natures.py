@@ -13,7 +13,7 @@ from tests.dialects.contract import Nature
 _TOOLS = frozenset(("tools", "only-tools", "reasoning"))
 NATURES = {
     "openai.chat": Nature(frozenset(FEATURES)),
-    "openai.completions": Nature(frozenset(("reasoning", "logprobs", "choices"))),
+    "openai.completions": Nature(frozenset(("reasoning", "logprobs", "choices", "unknown"))),
     "openai.responses": Nature(_TOOLS),
     "anthropic.messages": Nature(_TOOLS),
     "ollama.chat": Nature(_TOOLS, has_ids=False, has_call_ids=False),

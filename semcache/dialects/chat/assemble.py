@@ -7,6 +7,7 @@ wrong with them only makes the outcome `Incomplete`.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import orjson
@@ -62,10 +63,27 @@ class JsonAssembler:
             return Incomplete("invalid_json")
 
 
-class StreamAssembler:
-    """An answer that comes as an event stream of chunks ending in `[DONE]`."""
+def _as_it_is(choice: dict[str, Any]) -> dict[str, Any]:
+    return choice
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+
+class StreamAssembler:
+    """An answer that comes as an event stream of chunks ending in `[DONE]`.
+
+    Args:
+        max_bytes: larger ones are not collected.
+        lift: gives a choice of a chunk in chat's words, for streams of chunks that only look alike; a ValueError spoils all.
+        judge: says what becomes of the whole and of the chunks that must be kept beside it.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int = MAX_BYTES,
+        lift: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is,
+        judge: Callable[[dict[str, Any], bytes | None], Completion | Incomplete] = complete,
+    ) -> None:
+        self._lift = lift
+        self._judge = judge
         self._left = max_bytes
         self._splitter = SseSplitter()
         self._flaw: str | None = None
@@ -112,7 +130,7 @@ class StreamAssembler:
         except (ValueError, RecursionError):
             # Half a pair is left, or stands in a chunk that would have to be kept as it is.
             return Incomplete("surrogate", usage)
-        return complete(document, chunks)
+        return self._judge(document, chunks)
 
     def _spoil(self, reason: str) -> None:
         self._flaw = self._flaw or reason
@@ -184,7 +202,11 @@ class StreamAssembler:
             merge = self._choices.get(index)
             if merge is None:
                 merge = self._choices[index] = ChoiceMerge(index)
-            merge.add(choice)
+            try:
+                merge.add(self._lift(choice))
+            except ValueError:
+                self._spoil("shape")
+                return
 
     def _document(self) -> dict[str, Any]:
         top = self._top.result()
@@ -203,7 +225,7 @@ class StreamAssembler:
 
 
 def _is_chunk(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("object") == "chat.completion.chunk"
+    return isinstance(value, dict) and value.get("object") in ("chat.completion.chunk", "text_completion")
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -82,7 +82,7 @@ def json_parts(completion: Completion, usage: UsageMode = "zero") -> JsonParts:
     if completion.chunks is not None:
         raise ValueError("this answer can only be replayed as a stream")
     document = orjson.loads(completion.body)
-    _set_usage(document, usage)
+    set_usage(document, usage)
     document.pop("object", None)
     rest = orjson.dumps(document)
     suffix = b"," + rest[1:] if document else rest[1:]
@@ -101,35 +101,37 @@ def sse_parts(
         piece: Characters of text in one chunk, about.
     """
     if completion.chunks is not None:
-        chunks = _stored_chunks(orjson.loads(completion.chunks), include_usage, usage)
+        chunks = stored_chunks(orjson.loads(completion.chunks), include_usage, usage)
     else:
         document = orjson.loads(completion.body)
-        _set_usage(document, usage)
-        chunks = _fresh_chunks(document, include_usage, piece)
+        set_usage(document, usage)
+        chunks = fresh_chunks(document, include_usage, piece)
     tails = [b"," + orjson.dumps(chunk)[1:] + b"\n\n" for chunk in chunks]
     tails[-1] += DONE
     return SseParts(_OPEN_EVENT, b'","object":"chat.completion.chunk","created":', tuple(tails))
 
 
-def _set_usage(document: dict[str, Any], mode: UsageMode) -> None:
+def set_usage(document: dict[str, Any], mode: UsageMode) -> None:
+    """Put the usage of a replay in place of the first answer's, unless that is wanted."""
     if mode == "zero":
         document["usage"] = zeroed(document.get("usage"))
 
 
-def _stored_chunks(chunks: list[Any], include_usage: bool, mode: UsageMode) -> Iterator[dict[str, Any]]:
-    """The stream's own chunks, with usage only where it was asked for."""
+def stored_chunks(chunks: list[Any], include_usage: bool, mode: UsageMode) -> Iterator[dict[str, Any]]:
+    """Give the stream's own chunks, with usage only where it was asked for."""
     for chunk in chunks:
         had_usage = chunk.get("usage") is not None
         chunk.pop("object", None)
         if had_usage:
-            _set_usage(chunk, mode)
+            set_usage(chunk, mode)
         if not include_usage:
             chunk.pop("usage", None)
         if include_usage or chunk.get("choices") or not had_usage:
             yield chunk
 
 
-def _fresh_chunks(document: dict[str, Any], include_usage: bool, piece: int) -> Iterator[dict[str, Any]]:
+def fresh_chunks(document: dict[str, Any], include_usage: bool, piece: int) -> Iterator[dict[str, Any]]:
+    """Give the chunks that a whole answer makes, without `object`."""
     frame = {key: document[key] for key in _EVERY_CHUNK if key in document}
     own = {key: value for key, value in document.items() if key not in _MESSAGE_ONLY}
     no_usage = {"usage": None} if include_usage else {}
