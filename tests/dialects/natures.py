@@ -16,8 +16,10 @@ NATURES = {
     "openai.completions": Nature(frozenset(("reasoning", "logprobs", "choices", "unknown"))),
     "openai.responses": Nature(_TOOLS),
     "anthropic.messages": Nature(_TOOLS),
-    "ollama.chat": Nature(_TOOLS, has_ids=False, has_call_ids=False),
-    "ollama.generate": Nature(frozenset(("reasoning",)), has_ids=False, has_call_ids=False),
+    "ollama.chat": Nature(_TOOLS | {"logprobs"}, has_ids=False, no_identity=frozenset(("keep_alive",))),
+    "ollama.generate": Nature(
+        frozenset(("reasoning", "logprobs")), has_ids=False, no_identity=frozenset(("keep_alive",))
+    ),
     "gemini.generate": Nature(_TOOLS, has_call_ids=False),
 }
 SILENT = frozenset(("openai.embeddings",))

@@ -1,0 +1,198 @@
+"""Ollama's messages in chat's words, and back.
+
+Pure. Ollama's messages hold a text, perhaps images in base64, thinking, calls whose arguments are objects, and results that
+are told by the name of the tool. Chat wants ids for calls: where none are given they are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from semcache.core import JsonObject
+from semcache.dialects.plain import EMPTY, call_of, chat_call, no_word, reasoning_of, whole_text
+from semcache.errors import RequestError
+
+OLLAMA = "an Ollama model"
+_SAYABLE = frozenset(("role", "content", "images", "thinking"))
+_OF_TOOLS = frozenset(("tool_calls", "tool_name", "tool_call_id"))
+_IMAGES = {"iVBORw0": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
+"""How base64 of image files begins."""
+_WRITTEN = frozenset(
+    (
+        "role",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "name",
+        "reasoning_content",
+        "reasoning",
+        "cache_control",
+    )
+)
+
+
+@dataclass(slots=True)
+class Messages:
+    """What was read.
+
+    Attributes:
+        chat: the messages for chat.
+        rest: by the number of a message, what of it is not (or not only) in `chat`, as it came.
+        unsayable: names of what chat has no word for.
+    """
+
+    chat: list[dict[str, Any]] = field(default_factory=list)
+    rest: dict[str, Any] = field(default_factory=dict)
+    unsayable: list[str] = field(default_factory=list)
+    _open: list[tuple[str, str]] = field(default_factory=list)
+    _calls: int = 0
+
+    def add(self, number: int, message: Any) -> None:
+        """Take the next message.
+
+        Raises:
+            RequestError: 400; it has no role.
+        """
+        place = f"messages[{number}]"
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise RequestError(f"'{place}' must be an object with a role.", param=f"{place}.role")
+        rest = {k: v for k, v in message.items() if k not in _SAYABLE and v not in EMPTY}
+        self.unsayable += [f"{place}.{name}" for name in rest if name not in _OF_TOOLS]
+        out: dict[str, Any] = {"role": message["role"], "content": message.get("content")}
+        for name, is_said in (
+            ("content", isinstance(message.get("content"), str)),
+            ("images", _add_images(out, message.get("images"))),
+            ("thinking", isinstance(message.get("thinking"), str)),
+        ):
+            if not is_said and message.get(name) not in EMPTY:
+                rest[name] = message[name]
+                self.unsayable.append(f"{place}.{name}")
+        if rest.get("content") is not None:
+            out["content"] = None
+        if message.get("thinking") and "thinking" not in rest:
+            out["reasoning_content"] = message["thinking"]
+        if message.get("tool_calls"):
+            out["tool_calls"] = self._read_calls(message["tool_calls"], place)
+        if message["role"] == "tool":
+            out["tool_call_id"] = self._answered(message, place)
+        self.chat.append(out)
+        if rest:
+            self.rest[str(number)] = rest
+
+    def _read_calls(self, calls: Any, place: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for call in calls if isinstance(calls, list) else (None,):
+            function = call.get("function") if isinstance(call, dict) else None
+            if (
+                not isinstance(call, dict)
+                or not isinstance(function, dict)
+                or not isinstance(function.get("arguments"), dict)
+            ):
+                self.unsayable.append(f"{place}.tool_calls")
+                continue
+            given = call.get("id")
+            name = given if isinstance(given, str) and given else f"call_{self._calls}"
+            self._calls += 1
+            self._open.append((str(function.get("name")), name))
+            found.append(chat_call(name, function.get("name"), function["arguments"]))
+        return found
+
+    def _answered(self, message: JsonObject, place: str) -> str:
+        """Give the id of the call that a result belongs to: its own, else the first open one of that name."""
+        given, name = message.get("tool_call_id"), message.get("tool_name")
+        for call in self._open:
+            if given == call[1] or (not given and name in ("", None, call[0])):
+                self._open.remove(call)
+                return call[1]
+        if isinstance(given, str) and given:
+            return given
+        self.unsayable.append(f"{place}.tool_name")
+        return "call_unknown"
+
+
+def read_messages(messages: Sequence[Any]) -> Messages:
+    """Read the messages of a request.
+
+    Raises:
+        RequestError: 400; one has no role.
+    """
+    found = Messages()
+    for number, message in enumerate(messages):
+        found.add(number, message)
+    return found
+
+
+def _add_images(out: dict[str, Any], images: Any) -> bool:
+    """Put images beside the text; False: they are none."""
+    if not isinstance(images, list) or not all(isinstance(image, str) for image in images):
+        return False
+    parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+    if parts:
+        text = [{"type": "text", "text": out["content"]}] if out["content"] else []
+        out["content"] = [*text, *parts]
+    return True
+
+
+def _data_url(image: str) -> str:
+    kind = next((kind for start, kind in _IMAGES.items() if image.startswith(start)), None)
+    return f"data:{f'image/{kind}' if kind else ''};base64,{image}"
+
+
+def write_messages(messages: Sequence[JsonObject]) -> list[dict[str, Any]]:
+    """Write chat messages as Ollama's.
+
+    Raises:
+        RequestError: 400; one holds what Ollama has no word for.
+    """
+    names: dict[str, str] = {}
+    return [_written(message, f"messages[{number}]", names) for number, message in enumerate(messages)]
+
+
+def _written(message: JsonObject, place: str, names: dict[str, str]) -> dict[str, Any]:
+    for name, value in message.items():
+        if value not in EMPTY and (
+            name not in _WRITTEN or (name == "name" and message.get("role") != "tool")
+        ):
+            raise no_word(f"{place}.{name}", OLLAMA)
+    role = "system" if message.get("role") == "developer" else message.get("role")
+    if role not in ("system", "user", "assistant", "tool"):
+        raise no_word(f"{place}.role", OLLAMA)
+    content = message.get("content")
+    out: dict[str, Any] = {"role": role}
+    if isinstance(content, list):
+        others = [part for part in content if not (isinstance(part, dict) and part.get("type") == "text")]
+        texts = [part for part in content if part not in others]
+        out["content"] = whole_text(texts, f"{place}.content", OLLAMA)
+        if others:
+            out["images"] = [_image(part, f"{place}.content") for part in others]
+    else:
+        out["content"] = whole_text(content, f"{place}.content", OLLAMA)
+    if thinking := reasoning_of(message):
+        out["thinking"] = thinking
+    if message.get("tool_calls"):
+        out["tool_calls"] = [_call(call, f"{place}.tool_calls", names) for call in message["tool_calls"]]
+    if role == "tool":
+        answered = str(message.get("tool_call_id") or "")
+        out["tool_name"] = message.get("name") or names.get(answered) or ""
+        out["tool_call_id"] = answered
+    return out
+
+
+def _image(part: Any, place: str) -> str:
+    image = part.get("image_url") if isinstance(part, dict) and part.get("type") == "image_url" else None
+    url = image.get("url") if isinstance(image, dict) else None
+    head, mark, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
+    if not mark or not head.startswith("data:"):
+        raise no_word(place, OLLAMA)
+    return data
+
+
+def _call(call: Any, place: str, names: dict[str, str]) -> dict[str, Any]:
+    try:
+        found = call_of(call)
+    except ValueError:
+        raise no_word(place, OLLAMA) from None
+    names[found.id] = found.name
+    return {"id": found.id, "function": {"name": found.name, "arguments": found.arguments}}

@@ -1,0 +1,179 @@
+"""What of a chat answer the plainer dialects have words for: text, reasoning, calls of functions, log probabilities.
+
+Pure. Ollama and Gemini write their answers from this; what is in a chat answer beside it they cannot say. Chat's request fields
+that cannot change an answer stand here too, since nobody has to write those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from semcache.core import JsonObject
+from semcache.errors import RequestError
+
+SILENT = frozenset(
+    {
+        "stream",
+        "stream_options",
+        "metadata",
+        "store",
+        "service_tier",
+        "user",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "cache_salt",
+        "prediction",
+    }
+)
+"""Fields of chat requests that only steer how an answer comes about."""
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+"""Values that say nothing. (False and 0 do.)"""
+_ENVELOPE = frozenset(
+    ("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "prefix")
+)
+_CHOICE = frozenset(("index", "message", "logprobs", "finish_reason"))
+_MESSAGE = frozenset(("role", "content", "reasoning_content", "reasoning", "tool_calls"))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function with its parsed arguments."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One choice of a chat answer; `text` is None where there is none, `logprobs` are those of the text."""
+
+    text: str | None
+    reasoning: str
+    calls: tuple[Call, ...]
+    logprobs: list[Any] | None
+    finish: str | None
+
+
+def said(answer: JsonObject) -> list[Said]:
+    """Give the choices of a `chat.completion`.
+
+    Raises:
+        ValueError: there is more in it.
+    """
+    _only(answer, _ENVELOPE, "")
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise ValueError("an answer without choices")
+    for number, choice in enumerate(choices):
+        if not isinstance(choice, dict) or choice.get("index", 0) != number:
+            raise ValueError(f"choices[{number}]")
+    return [_choice(choice) for choice in choices]
+
+
+def _choice(choice: JsonObject) -> Said:
+    _only(choice, _CHOICE, "choices.")
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise ValueError("choices.message")
+    _only(message, _MESSAGE, "choices.message.")
+    text = message.get("content")
+    if message.get("role", "assistant") != "assistant" or not (text is None or isinstance(text, str)):
+        raise ValueError("choices.message.content")
+    calls = message.get("tool_calls") or ()
+    return Said(
+        text,
+        _reasoning(message),
+        tuple(call_of(call) for call in calls),
+        _logprobs(choice.get("logprobs")),
+        choice.get("finish_reason"),
+    )
+
+
+def reasoning_of(message: JsonObject) -> str | None:
+    """Give the reasoning of a message or delta, under whichever of its two names; None: there is none."""
+    given = [message[name] for name in ("reasoning_content", "reasoning") if message.get(name)]
+    return str(given[0]) if given and all(isinstance(one, str) and one == given[0] for one in given) else None
+
+
+def _reasoning(message: JsonObject) -> str:
+    found = reasoning_of(message)
+    if found is None and (message.get("reasoning_content") or message.get("reasoning")):
+        raise ValueError("choices.message.reasoning")
+    return found or ""
+
+
+def call_of(call: Any) -> Call:
+    """Read one tool call.
+
+    Raises:
+        ValueError: it is not of a function, or its arguments are no object.
+    """
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or call.get("type", "function") != "function":
+        raise ValueError("tool_calls")
+    if call.keys() - {"id", "type", "function", "index"} or function.keys() - {"name", "arguments"}:
+        raise ValueError("tool_calls")
+    text, name = function.get("arguments") or "{}", function.get("name")
+    arguments = orjson.loads(text) if isinstance(text, str) else None
+    if not isinstance(arguments, dict) or not isinstance(name, str):
+        raise ValueError("tool_calls.function.arguments")
+    return Call(str(call.get("id") or ""), name, arguments)
+
+
+def chat_call(id: str, name: Any, arguments: Any) -> dict[str, Any]:
+    """Give a tool call in chat's words; the order of the arguments stays."""
+    return {
+        "id": id,
+        "type": "function",
+        "function": {"name": name, "arguments": orjson.dumps(arguments).decode()},
+    }
+
+
+def _logprobs(value: Any) -> list[Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or value.keys() - {"content", "refusal"} or value.get("refusal"):
+        raise ValueError("choices.logprobs")
+    content = value.get("content")
+    if not (content is None or isinstance(content, list)):
+        raise ValueError("choices.logprobs")
+    return content or None
+
+
+def _only(value: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    for name, item in value.items():
+        if name not in known and item not in EMPTY:
+            raise ValueError(f"no word for {where}{name}")
+
+
+def no_word(param: str, whose: str) -> RequestError:
+    """Build the refusal of a chat request that a dialect cannot say."""
+    return RequestError(f"'{param}' cannot be asked of {whose}.", param=param, code="unsupported_parameter")
+
+
+def whole_text(content: Any, param: str, whose: str) -> str:
+    """Give the text of a message that may hold nothing else; text parts are lines of it.
+
+    Raises:
+        RequestError: 400; it holds other things.
+    """
+    match content:
+        case None:
+            return ""
+        case str():
+            return content
+        case list():
+            texts = [
+                part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
+                for part in content
+            ]
+            if all(isinstance(text, str) for text in texts):
+                return "\n".join(map(str, texts))
+    raise no_word(param, whose)
