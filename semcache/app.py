@@ -34,7 +34,7 @@ from semcache.lookup.mirror import gpu_factory
 from semcache.parts import (
     Ids,
     assembler_for,
-    backends_of,
+    interpreted,
     log_standing,
     open_or_do_without,
     tidying,
@@ -59,6 +59,7 @@ from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
 from semcache.reviewing_parts import ReviewShelves, feedback_of, revising_of, sights_of, sweeping
+from semcache.routing_parts import aliases_of, backends_of
 from semcache.settings import Settings, resolve_secret
 from semcache.sighting.watches import Watches
 from semcache.standings import Standings
@@ -166,6 +167,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     later = asyncio.get_running_loop().call_soon
     prefixes = prefixes_of(settings, clock, later) if wiring.engine_socket else None
     backends = backends_of(settings, wiring.engine_socket, prefixes)
+    backends = interpreted(backends, Ids().completion, clock.now)
     for backend in backends.values():
         stack.push_async_callback(backend.generator.aclose)
 
@@ -362,6 +364,7 @@ class _Parts:
             store_alive=self.health.store_alive,
             flights=Flights(self.tasks.spawn),
             backends=self.backends,
+            aliases=aliases_of(self.settings),
             default_backend=self.settings.first_upstream,
             assembler=assembler_for,
             clock=self.clock,

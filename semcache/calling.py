@@ -13,12 +13,13 @@ from typing import Any
 
 import orjson
 
-from semcache.core import CachePolicy, Caller
+from semcache.core import CachePolicy, Caller, Draft
 from semcache.dialects.request import in_chat
 from semcache.errors import RequestError
-from semcache.journey import Asked, Backend
+from semcache.journey import Asked, Backend, Step
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import UpstreamCall
+from semcache.routing.affinity import affinity_of
 
 Pair = tuple[bytes, bytes]
 
@@ -89,12 +90,13 @@ def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnaps
     The local engine is told, beside it, whose the prompt is under `policy`, which `by` gave.
     """
     request = asked.request
+    affinity = affinity_of(request, f"{asked.caller.tenant}\0{asked.caller.principal}")
     headers = [pair for pair in asked.headers if pair[0].lower() not in _OF_THE_BODY]
     headers += [_JSON, (b"accept-encoding", b"identity")]
     headers += auth_of(backend, asked.caller, native=request.native is not None)
     if request.native is not None:
         content = asked.raw_body if asked.raw_body is not None else orjson.dumps(request.native)
-        return UpstreamCall("POST", request.path, tuple(headers), content, request.query)
+        return UpstreamCall("POST", request.path, tuple(headers), content, request.query, affinity)
     body: Mapping[str, Any] = request.body
     if backend.prefixes is not None:
         body = backend.prefixes.prepared(request, asked.caller, asked.directives, policy, by)
@@ -105,7 +107,19 @@ def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnaps
     if request.stream and (translated or (backend.stream_usage and not request.include_usage)):
         options = body.get("stream_options")
         body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
-    return UpstreamCall("POST", request.path, tuple(headers), _content(asked, backend, body))
+    content = _content(asked, backend, body)
+    return UpstreamCall("POST", request.path, tuple(headers), content, affinity=affinity)
+
+
+def flight_key(step: Step, *, drafts: bool) -> str:
+    """Say who may share a call: equal requests; a stream with usage cannot be had from one without.
+
+    A request that found no draft, or must not use one, has no part in the call of one that does (`drafts`: they are made).
+    """
+    request = step.asked.request
+    with_usage = request.stream and request.include_usage and not step.backend.stream_usage
+    drafted = drafts and isinstance(step.trace.decision, Draft)
+    return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}:{'draft' if drafted else ''}"
 
 
 def _content(asked: Asked, backend: Backend, body: Mapping[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ Values only; the way itself is told in `pipeline`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -46,6 +46,7 @@ from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Generator
 from semcache.prefixes import Prefixes
 from semcache.review_rules import WHOLE, DraftWay
+from semcache.routing.told import answered
 
 OPENAI = frozenset(("openai.chat", "openai.completions", "openai.responses", "openai.embeddings"))
 """What an API of OpenAI's shape speaks."""
@@ -154,6 +155,17 @@ class Trace:
     """What became of a history that was to be trimmed."""
     spoken: str = CHAT.name
     """The dialect in which the backend is asked."""
+    model: str = ""
+    """Who is asked by its real name, or on a route who answered."""
+    is_foreign: bool = False
+    """Somebody else answered than the one under whose name answers are stored."""
+
+    def answered_by(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Note from a reply's head who on a route answered."""
+        told = answered(headers)
+        if told is not None:
+            self.backend, self.model = told.upstream, told.model or self.model
+            self.is_foreign = not told.is_own
 
     @property
     def is_drafted(self) -> bool:

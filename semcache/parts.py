@@ -9,30 +9,33 @@ import asyncio
 import contextlib
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
+from semcache.answer.interpreting import Interpreter
 from semcache.answer.shared import Head
 from semcache.core import CachePolicy, EntryId, TenantId
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
+from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Assembler
 from semcache.dialects.table import BY_NAME
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import EncoderError, PolicyError, StoreError
+from semcache.journey import Backend
 from semcache.judging import judge
 from semcache.models.catalogue import resolve
 from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
 from semcache.process import SystemClock
-from semcache.routing_parts import backends_of as backends_of  # noqa: PLC0414 - handed on
 from semcache.settings import Settings
 from semcache.store.embedded import embedded_url
 from semcache.store.link import LinkRules
@@ -40,6 +43,12 @@ from semcache.store.redis_store import RedisStore, StoreRules
 
 _log = structlog.get_logger()
 _TIDY_EVERY = 60.0
+_OWN_WORDS: dict[str, tuple[tuple[bytes, bytes], ...]] = {
+    "anthropic.messages": ((b"anthropic-version", b"2023-06-01"),),
+    "gemini.generate": (),
+    "ollama.chat": (),
+}
+"""Dialects that upstreams without chat are asked in, with the headers that those want."""
 _COMMAND_DEADLINE = 10.0
 """Seconds a command waits where a request would wait a fraction of one."""
 
@@ -178,6 +187,27 @@ def _named(domain: str, policy: CachePolicy) -> Iterator[_Named]:
         ("drafts", "reviser", policy.drafts.reviser),
     ):
         yield ("domains", domain, part, knob), wish.partition("/")[0]
+
+
+def interpreted(
+    backends: Mapping[str, Backend], new_id: Callable[[], str], now: Callable[[], float]
+) -> dict[str, Backend]:
+    """Give the same backends, those that speak no chat with one who does it for them.
+
+    Args:
+        backends: by name.
+        new_id: gives a fresh id in hex digits.
+        now: Unix seconds.
+    """
+    return {name: _with_chat(backend, new_id, now) for name, backend in backends.items()}
+
+
+def _with_chat(backend: Backend, new_id: Callable[[], str], now: Callable[[], float]) -> Backend:
+    own = next((name for name in _OWN_WORDS if name in backend.speaks and name in BY_NAME), None)
+    if CHAT.name in backend.speaks or own is None:
+        return backend
+    headers = _OWN_WORDS[own]
+    return replace(backend, generator=Interpreter(backend.generator, BY_NAME[own], headers, new_id, now))
 
 
 def assembler_for(dialect: str, head: Head) -> Assembler | None:

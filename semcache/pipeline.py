@@ -19,7 +19,7 @@ from typing import Any
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.auditing.hits import would_be
-from semcache.calling import call_of, spoken
+from semcache.calling import call_of, flight_key, spoken
 from semcache.core import (
     Bypass,
     Completion,
@@ -67,6 +67,7 @@ from semcache.ports import Clock, Encoder, EntryStore, UpstreamReply, VectorInde
 from semcache.remembering import Memory, note
 from semcache.review_rules import AUTHOR
 from semcache.revising.revising import Revising
+from semcache.routing.aliases import Alias, effective
 from semcache.standings import Allowance
 from semcache.store.near import NearCache
 from semcache.tokens import tokens_of
@@ -84,6 +85,7 @@ class Pipeline:
         assembler: makes what collects an answer in a dialect, by its name, of such a head.
         spawn: starts a task that the lifespan owns.
         new_id, jitter: randomness, handed in.
+        aliases: what names of models stand for.
     """
 
     policies: Callable[[], PolicySnapshot]
@@ -102,6 +104,7 @@ class Pipeline:
     store_alive: Callable[[], bool]
     flights: Flights
     backends: Mapping[str, Backend]
+    aliases: Mapping[str, Alias]
     default_backend: str
     assembler: Callable[[str, Head], Assembler | None]
     memory: Memory
@@ -303,9 +306,18 @@ class Pipeline:
         if kept_back is not None and self.watch is not None:
             keep = self.watch.watching(step, kept_back, asked.request_id, keep)
         call, keep = self._opening(step, keep)
-        key = self._flight_key(step) if storable and not directives.no_read else None
-        ticket = self.flights.join(key, call, partial(self.assembler, request.dialect), keep)
+        key = (
+            flight_key(step, drafts=self.revising is not None)
+            if storable and not directives.no_read
+            else None
+        )
+        ticket = self.flights.join(key, call, partial(self._collecting, step), keep)
         return Forwarded(ticket, trace, usage_asked=step.backend.stream_usage)
+
+    def _collecting(self, step: Step, head: Head) -> Assembler | None:
+        """Note who answers, and give what collects the answer."""
+        step.trace.answered_by(head.headers)
+        return self.assembler(step.asked.request.dialect, head)
 
     def _opening(self, step: Step, keep: Keep) -> tuple[Callable[[], Awaitable[UpstreamReply]], Keep]:
         """What makes the call, and what hears of its whole answer: with a draft, where one was found."""
@@ -330,30 +342,19 @@ class Pipeline:
 
         return kept
 
-    def _flight_key(self, step: Step) -> str:
-        """Who may share a call: equal requests; a stream with usage cannot be had from one without.
-
-        A request that found no draft, or must not use one, has no part in the call of one that does.
-        """
-        request = step.asked.request
-        with_usage = request.stream and request.include_usage and not step.backend.stream_usage
-        drafted = self.revising is not None and isinstance(step.trace.decision, Draft)
-        return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}:{'draft' if drafted else ''}"
-
     # -- preparing ----------------------------------------------------------------------
 
     def _step(self, snapshot: PolicySnapshot, asked: Asked) -> Step:
         """Resolve the policy and work out who the request could share an answer with."""
-        backend = self.backend_of(asked.caller.tenant, asked.upstream)
-        asked = spoken(asked, backend)
+        request, named = effective(asked.request, self.aliases)
+        backend = self.backend_of(asked.caller.tenant, asked.upstream or named)
+        asked = spoken(asked if request is asked.request else replace(asked, request=request), backend)
         if asked.raw_body is None and asked.request.native is None:
             request = in_order(asked.request, snapshot.prefix(asked.caller.tenant).rewrite)
             asked = asked if request is asked.request else replace(asked, request=request)
         policy = snapshot.resolve(asked.request, asked.caller, asked.directives)
-        spoken_as = asked.request.dialect
-        trace = Trace(
-            policy, Miss("pending"), backend.generator.name, trimmed=asked.trimmed, spoken=spoken_as
-        )
+        trace = Trace(policy, Miss("pending"), backend.generator.name, trimmed=asked.trimmed)
+        trace.spoken, trace.model = asked.request.dialect, asked.request.model
         partition = partition_of(asked, policy, backend)
         if asked.raw_body is not None:
             # Such a body cannot be hashed; it is never looked up or stored.

@@ -56,7 +56,7 @@ class Memory:
 
         async def keep(completion: Completion) -> bool:
             step.trace.completion = completion
-            if admission.may_store_answer(step.policy, completion) is not None:
+            if step.trace.is_foreign or admission.may_store_answer(step.policy, completion) is not None:
                 return False
             if step.encoding is not None:
                 step.embedding = await step.encoding

@@ -119,6 +119,7 @@ class Scene:
             store_alive=lambda: self.alive,
             flights=Flights(self.spawn),
             backends={"up": Backend(self.upstream, "up", "Bearer managed")},
+            aliases={},
             default_backend="up",
             assembler=lambda _, head: chat_assembler(head.content_type),
             clock=self.clock,

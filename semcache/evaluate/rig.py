@@ -84,6 +84,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         store_alive=lambda: False,
         flights=Flights(parts.spawn),
         backends={UPSTREAM: Backend(parts.generator, UPSTREAM)},
+        aliases={},
         default_backend=UPSTREAM,
         assembler=assembler_for,
         clock=parts.clock,

@@ -150,6 +150,7 @@ class Exchange:
         head = await ticket.head()
         trace.collapsed = not ticket.leader
         trace.draft = trace.draft or drafted(head.headers)
+        trace.answered_by(head.headers)
         streams = self._streams(head, trace)
         if not ticket.leader and head.status < 300 and streams != asked.request.stream:
             await self._relay_other_mode(ticket, trace)
@@ -168,7 +169,8 @@ class Exchange:
     async def _relay_other_mode(self, ticket: Ticket, trace: Trace) -> None:
         """A follower that asked for the other wire mode waits for the whole answer."""
         answer = await ticket.completion()
-        if isinstance(answer, Incomplete):
+        stream = self._asked is not None and self._asked.request.stream
+        if isinstance(answer, Incomplete) or not self._dialect.can_replay(answer, stream=stream):
             raise UpstreamError("The shared upstream call gave no whole answer.", code="upstream_incomplete")
         trace.completion = answer
         head = forward_headers(trace, 200, self.request_id, named=False)
@@ -230,10 +232,10 @@ class Exchange:
         return money_headers(cost, self._price(saved))
 
     def _price(self, usage: Usage | None) -> int | None:
-        asked, trace = self._asked, self._trace
-        if usage is None or asked is None or trace is None:
+        trace = self._trace
+        if usage is None or trace is None:
             return None
-        return self._end.price(asked.request.model, usage, trace.backend)
+        return self._end.price(trace.model, usage, trace.backend)
 
     # -- ending -------------------------------------------------------------------------
 
@@ -308,7 +310,7 @@ class Exchange:
             tenant=trace.policy.tenant,
             domain=trace.policy.domain,
             route=self._dialect.route,
-            model=asked.request.model,
+            model=trace.model,
             stream=asked.request.stream,
             outcome=what.outcome,
             reason=what.reason,
