@@ -60,19 +60,15 @@ class Messages:
             raise RequestError(f"'{place}' must be an object with a role.", param=f"{place}.role")
         rest = {k: v for k, v in message.items() if k not in _SAYABLE and v not in EMPTY}
         self.unsayable += [f"{place}.{name}" for name in rest if name not in _OF_TOOLS]
-        out: dict[str, Any] = {"role": message["role"], "content": message.get("content")}
-        for name, is_said in (
-            ("content", isinstance(message.get("content"), str)),
-            ("images", _add_images(out, message.get("images"))),
-            ("thinking", isinstance(message.get("thinking"), str)),
-        ):
-            if not is_said and message.get(name) not in EMPTY:
-                rest[name] = message[name]
-                self.unsayable.append(f"{place}.{name}")
-        if rest.get("content") is not None:
-            out["content"] = None
-        if message.get("thinking") and "thinking" not in rest:
+        out: dict[str, Any] = {"role": message["role"], "content": None}
+        odd = [name for name, is_odd in _oddities(message) if is_odd]
+        if not odd:
+            out["content"] = _content(message)
+        if message.get("thinking") and "thinking" not in odd:
             out["reasoning_content"] = message["thinking"]
+        for name in odd:
+            rest |= {name: message[name] for name in _SAYABLE if name in message}
+            self.unsayable.append(f"{place}.{name}")
         if message.get("tool_calls"):
             out["tool_calls"] = self._read_calls(message["tool_calls"], place)
         if message["role"] == "tool":
@@ -124,15 +120,24 @@ def read_messages(messages: Sequence[Any]) -> Messages:
     return found
 
 
-def _add_images(out: dict[str, Any], images: Any) -> bool:
-    """Put images beside the text; False: they are none."""
-    if not isinstance(images, list) or not all(isinstance(image, str) for image in images):
-        return False
+def _oddities(message: JsonObject) -> tuple[tuple[str, bool], ...]:
+    """Tell which of the fields that chat has words for hold something else."""
+    text, thinking, images = (message.get(name) for name in ("content", "thinking", "images"))
+    are_images = isinstance(images, list) and all(isinstance(image, str) for image in images)
+    return (
+        ("content", not (text is None or isinstance(text, str))),
+        ("thinking", not (thinking is None or isinstance(thinking, str))),
+        ("images", not (images is None or are_images)),
+    )
+
+
+def _content(message: JsonObject) -> Any:
+    """Give text and images in chat's words."""
+    text, images = message.get("content"), message.get("images")
+    if not images:
+        return text
     parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
-    if parts:
-        text = [{"type": "text", "text": out["content"]}] if out["content"] else []
-        out["content"] = [*text, *parts]
-    return True
+    return [{"type": "text", "text": text}, *parts] if text else parts
 
 
 def _data_url(image: str) -> str:
