@@ -5,8 +5,9 @@ Pure. Whether an answer is whole and good is judged on its chat form, by the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -54,10 +55,16 @@ class DocumentAssembler:
     Args:
         dialect: whose it is.
         max_bytes: larger ones are not collected.
+        judge: says what becomes of the parsed document, where that is not for the rules of chat.
     """
 
-    def __init__(self, dialect: Dialect, max_bytes: int = MAX_BYTES) -> None:
-        self._dialect = dialect
+    def __init__(
+        self,
+        dialect: Dialect,
+        max_bytes: int = MAX_BYTES,
+        judge: Callable[[Any], Completion | Incomplete] | None = None,
+    ) -> None:
+        self._judge = judge or partial(kept, dialect)
         self._left = max_bytes
         self._parts: list[bytes] = []
 
@@ -80,6 +87,6 @@ class DocumentAssembler:
             return Incomplete("too_large")
         try:
             # Refuses invalid UTF-8, lone surrogates, NaN and endless nesting.
-            return kept(self._dialect, orjson.loads(b"".join(self._parts)))
+            return self._judge(orjson.loads(b"".join(self._parts)))
         except orjson.JSONDecodeError:
             return Incomplete("invalid_json")
