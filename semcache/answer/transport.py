@@ -134,7 +134,9 @@ def _nothing_came(error: aiohttp.ServerDisconnectedError | aiohttp.ClientOSError
     if isinstance(error, aiohttp.ServerDisconnectedError):
         # With part of a head received, aiohttp puts that message object here instead of a text.
         return isinstance(error.message, str)
-    return error.errno in (errno.ECONNRESET, errno.EPIPE)
+    # Found closed before a byte was written, the reason stands behind an error without a number.
+    unwritten = isinstance(error.__cause__, aiohttp.ClientConnectionResetError)
+    return unwritten or error.errno in (errno.ECONNRESET, errno.EPIPE)
 
 
 def _text(value: bytes) -> str:
