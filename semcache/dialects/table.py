@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.completions.wire import COMPLETIONS
 from semcache.dialects.dialect import Dialect
+from semcache.dialects.ollama.wire import OLLAMA_CHAT, OLLAMA_GENERATE
 
-ALL: tuple[Dialect, ...] = (CHAT,)
+ALL: tuple[Dialect, ...] = (CHAT, COMPLETIONS, OLLAMA_CHAT, OLLAMA_GENERATE)
 BY_NAME: Mapping[str, Dialect] = {dialect.name: dialect for dialect in ALL}
 
 _PATHS: Mapping[str, Dialect] = {
     "/v1/chat/completions": CHAT,
     "/chat/completions": CHAT,
+    "/v1/completions": COMPLETIONS,
+    "/completions": COMPLETIONS,
+    "/api/chat": OLLAMA_CHAT,
+    "/api/generate": OLLAMA_GENERATE,
 }
+
+_SHAPES: Mapping[str, Dialect] = {"/api/": OLLAMA_CHAT}
 
 
 def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
@@ -25,4 +33,6 @@ def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
 def shape_of(path: str, headers: Mapping[bytes, bytes] | None = None) -> Dialect:
     """Give the dialect in whose shape errors of a path are told: OpenAI's unless the path or its headers are another API's."""
     del headers
-    return dialect_at(path) or CHAT
+    return dialect_at(path) or next(
+        (dialect for beginning, dialect in _SHAPES.items() if path.startswith(beginning)), CHAT
+    )
