@@ -1,0 +1,223 @@
+"""Clients of other protocols at an upstream that speaks chat only, and at one that speaks theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.running import Proxy, Reply, running
+from tests.fakes.upstream_server import (
+    ByRequest,
+    Seen,
+    UpstreamServer,
+    cut,
+    error_reply,
+    in_thread,
+    json_reply,
+    reply,
+    sse_bytes,
+)
+
+JSON = {"content-type": "application/json"}
+
+
+def ask(proxy: Proxy, path: str, body: dict[str, Any], **headers: str) -> Reply:
+    own = {"semcache-namespace": proxy.namespace, "authorization": "Bearer sk-test"}
+    return proxy.request("POST", path, json.dumps(body).encode(), {**JSON, **own, **headers})
+
+
+def ollama(question: str, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": question}], **more}
+
+
+def lines(got: Reply) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in got.body.splitlines()]
+
+
+def said(got: Reply) -> str:
+    return "".join(line["message"]["content"] for line in lines(got))
+
+
+# -- an upstream that speaks chat -----------------------------------------------------------
+
+
+def test_another_protocol_shares_answers_with_chat(proxy: Proxy, upstream: UpstreamServer) -> None:
+    question = "What is the capital of France?"
+    first = ask(proxy, "/api/chat", ollama(question))
+    assert first.headers["content-type"] == "application/x-ndjson"
+    assert first.headers["semcache-outcome"] == "miss"
+    assert said(first) == f"Answer to: {question}"
+    assert (lines(first)[-1]["done"], lines(first)[-1]["done_reason"]) == (True, "stop")
+    whole = ask(proxy, "/api/chat", ollama(question, stream=False))
+    assert whole.headers["semcache-outcome"] == "exact"
+    assert whole.json()["message"]["content"] == f"Answer to: {question}"
+    chat = proxy.client().chat.completions.create(model="m", messages=[{"role": "user", "content": question}])
+    assert chat.choices[0].message.content == f"Answer to: {question}"
+    near = ask(proxy, "/api/chat", ollama("What's the capital of France?", stream=False))
+    assert near.headers["semcache-outcome"] == "semantic"
+    assert upstream.calls == 1
+    assert upstream.requests[0].target == "/v1/chat/completions"
+    assert upstream.requests[0].json()["messages"] == [{"role": "user", "content": question}]
+
+
+def test_what_the_upstream_cannot_be_told_is_refused_by_name(proxy: Proxy, upstream: UpstreamServer) -> None:
+    got = ask(proxy, "/api/chat", ollama("Hello?", options={"mirostat": 2}))
+    assert got.status == 400
+    assert "mirostat" in got.json()["error"]
+    assert upstream.calls == 0
+
+
+@pytest.mark.parametrize(("status", "error"), [(429, error_reply(429)), (500, error_reply(500))])
+def test_errors_of_the_upstream_come_in_the_clients_shape(
+    proxy: Proxy, upstream: UpstreamServer, status: int, error: Any
+) -> None:
+    upstream.script = error
+    got = ask(proxy, "/api/chat", ollama(f"Why {status}?"))
+    assert got.status == status
+    assert isinstance(got.json()["error"], str)
+
+
+def test_our_own_errors_do_as_well(proxy: Proxy) -> None:
+    got = ask(proxy, "/api/chat", {"model": "m", "messages": "none"})
+    assert got.status == 400
+    assert "messages" in got.json()["error"]
+    unknown = proxy.request("GET", "/api/tags", headers={"semcache-upstream": "nobody"})
+    assert (unknown.status, list(unknown.json())) == (400, ["error"])
+
+
+def test_a_stream_that_breaks_off_ends_in_an_error_of_the_clients_protocol(
+    proxy: Proxy, upstream: UpstreamServer
+) -> None:
+    begun = sse_bytes(
+        [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Half"}}]}],
+        done=False,
+    )
+    upstream.script = cut(begun)
+    got = ask(proxy, "/api/chat", ollama("Tell me all of it"))
+    assert got.status == 200
+    assert "error" in lines(got)[-1]
+    again = ask(proxy, "/api/chat", ollama("Tell me all of it"))
+    assert again.headers["semcache-outcome"] == "miss"
+
+
+def test_an_answer_that_is_none_is_an_error(proxy: Proxy, upstream: UpstreamServer) -> None:
+    upstream.script = reply(b"<html>", headers=[("content-type", "text/html")])
+    got = ask(proxy, "/api/chat", ollama("Is it HTML?", stream=False))
+    assert (got.status, list(got.json())) == (502, ["error"])
+
+
+# -- an upstream that speaks the client's protocol ------------------------------------------
+
+
+def _native(seen: Seen) -> object:
+    if seen.target == "/v1/completions":
+        body = seen.json()
+        choice = {"index": 0, "text": f"after {body['prompt']}", "finish_reason": "stop", "logprobs": None}
+        usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+        return json_reply(
+            {
+                "id": "cmpl-1",
+                "object": "text_completion",
+                "created": 1,
+                "model": "m",
+                "choices": [choice],
+                "usage": usage,
+            }
+        )
+    return json_reply({"path": seen.target})
+
+
+def test_text_completions_are_cached_in_their_own_words(proxy: Proxy, upstream: UpstreamServer) -> None:
+    upstream.script = ByRequest(_native)
+    client = proxy.client()
+    first = client.completions.create(model="m", prompt="once upon")
+    again = client.completions.with_raw_response.create(model="m", prompt="once upon")
+    assert first.choices[0].text == again.parse().choices[0].text == "after once upon"
+    assert again.headers["semcache-outcome"] == "exact"
+    stream = client.completions.create(model="m", prompt="once upon", stream=True)
+    assert "".join(part.choices[0].text for part in stream if part.choices) == "after once upon"
+    assert upstream.calls == 1
+    echoed = client.completions.with_raw_response.create(model="m", prompt="once upon", echo=True)
+    assert echoed.headers["semcache-outcome"] == "bypass"
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, UpstreamServer]]:
+    folder = tmp_path_factory.mktemp("spoken")
+
+    def answer(seen: Seen) -> object:
+        body = seen.json()
+        done = {
+            "done": True,
+            "done_reason": "stop",
+            "prompt_eval_count": 5,
+            "eval_count": 6,
+            "total_duration": 9,
+        }
+        said = {"model": "m", "created_at": "2026-01-01T00:00:00Z"}
+        if body.get("stream", True):
+            parts = [
+                {**said, "message": {"role": "assistant", "content": word}, "done": False}
+                for word in ("Na", "tive")
+            ]
+            parts.append({**said, "message": {"role": "assistant", "content": ""}, **done})
+            data = b"".join(json.dumps(part).encode() + b"\n" for part in parts)
+            return reply(data, headers=[("content-type", "application/x-ndjson")])
+        return json_reply({**said, "message": {"role": "assistant", "content": "Native"}, **done})
+
+    with in_thread(ByRequest(answer)) as server:
+        config = folder / "semcache.yaml"
+        config.write_text(
+            json.dumps(
+                {
+                    "upstreams": {
+                        "home": {
+                            "base_url": server.url.removesuffix("/v1"),
+                            "protocol": "ollama",
+                            "speaks": ["ollama.chat"],
+                        }
+                    }
+                }
+            )
+        )
+        with running(folder / "data", "--config", str(config)) as started:
+            yield started, server
+
+
+def test_its_own_words_go_up_and_its_bytes_come_back(spoken: tuple[Proxy, UpstreamServer]) -> None:
+    proxy, server = spoken
+    server.requests.clear()
+    body = ollama("Do you speak it?", options={"mirostat": 2}, keep_alive="5m")
+    first = ask(proxy, "/api/chat", body)
+    assert said(first) == "Native"
+    assert first.body.count(b"\n") == 3
+    assert server.requests[0].json() == body
+    assert server.requests[0].target == "/api/chat"
+    again = ask(proxy, "/api/chat", body)
+    assert again.headers["semcache-outcome"] == "exact"
+    assert said(again) == "Native"
+    whole = ask(proxy, "/api/chat", {**body, "stream": False})
+    assert (whole.headers["semcache-outcome"], whole.json()["message"]["content"]) == ("exact", "Native")
+    assert len(server.requests) == 1
+
+
+def test_chat_clients_are_understood_there_too(spoken: tuple[Proxy, UpstreamServer]) -> None:
+    proxy, server = spoken
+    server.requests.clear()
+    client = proxy.client()
+    question: Any = [{"role": "user", "content": "Do you speak chat?"}]
+    first = client.chat.completions.create(model="m", messages=question)
+    assert first.choices[0].message.content == "Native"
+    assert first.usage is not None
+    assert first.usage.prompt_tokens == 5
+    assert server.requests[0].target == "/api/chat"
+    stream = client.chat.completions.create(model="m", messages=question, stream=True)
+    assert "".join(part.choices[0].delta.content or "" for part in stream if part.choices) == "Native"
+    live = client.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "And live?"}], stream=True
+    )
+    assert "".join(part.choices[0].delta.content or "" for part in live if part.choices) == "Native"
+    assert len(server.requests) == 2
