@@ -14,7 +14,7 @@ _TOOLS = frozenset(("tools", "only-tools", "reasoning"))
 NATURES = {
     "openai.chat": Nature(frozenset(FEATURES)),
     "openai.completions": Nature(frozenset(("reasoning", "logprobs", "choices", "unknown"))),
-    "openai.responses": Nature(_TOOLS),
+    "openai.responses": Nature(_TOOLS | {"logprobs", "unknown"}),
     "anthropic.messages": Nature(_TOOLS),
     "ollama.chat": Nature(_TOOLS | {"logprobs"}, has_ids=False, no_identity=frozenset(("keep_alive",))),
     "ollama.generate": Nature(

@@ -65,6 +65,8 @@ def read_back(dialect: Dialect, chat: dict[str, Any]) -> ChatRequest:
 def agree(dialect: Dialect, chat: dict[str, Any], request: ChatRequest) -> None:
     told: Any = dict(request.body)
     wanted: Any = {name: value for name, value in chat.items() if name != "stream"}
+    # Chat has two names for one limit, others have one.
+    told.setdefault("max_tokens", told.get("max_completion_tokens"))
     told = {name: told.get(name) for name in wanted}
     if not nature_of(dialect).has_call_ids:
         told, wanted = without_ids(told), without_ids(wanted)
