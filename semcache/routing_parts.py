@@ -23,7 +23,8 @@ from semcache.routing.aliases import Alias
 from semcache.routing.balance import Balance
 from semcache.routing.checks import common_speech
 from semcache.routing.credentials import key_pair
-from semcache.routing.route import Heard, Retrying, Route
+from semcache.routing.hearing import Ears
+from semcache.routing.route import Retrying, Route
 from semcache.routing.salting import Salting
 from semcache.routing.settings import (
     ENGINE_SPEAKS,
@@ -38,7 +39,7 @@ from semcache.settings import Settings, resolve_secret
 
 
 def backends_of(
-    settings: Settings, engine_socket: str, prefixes: Prefixes | None, heard: Heard | None = None
+    settings: Settings, engine_socket: str, prefixes: Prefixes | None, ears: Ears | None = None
 ) -> dict[str, Backend]:
     """Give everything that can answer, by name: upstreams, the local engine when it runs, routes.
 
@@ -46,7 +47,7 @@ def backends_of(
         settings: checked (see `load_settings`).
         engine_socket: where the local engine listens; "": it does not run.
         prefixes: what the engine alone is told of whose prompts are.
-        heard: hears what becomes of routed calls.
+        ears: hear what becomes of routed calls, and get to know the upstreams.
 
     Raises:
         PolicyError: a secret cannot be resolved.
@@ -63,7 +64,9 @@ def backends_of(
         # On a route it is a node like others: it is told by a salt whose a prompt is.
         members[engine] = Salting(client)
     for name, route in settings.routes.items():
-        backends[name] = _Built(settings, members, name, route).backend(heard)
+        backends[name] = _Built(settings, members, name, route).backend(ears)
+    if ears is not None:
+        ears.members = tuple(members.values())
     return backends
 
 
@@ -116,7 +119,7 @@ class _Built:
     name: str
     route: RouteSettings
 
-    def backend(self, heard: Heard | None) -> Backend:
+    def backend(self, heard: Ears | None) -> Backend:
         route = self.route
         upstreams = self.settings.all_upstreams
         told = [upstreams.get(target.name) for target in (*route.upstreams, *route.fallback)]

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from semcache.answer.upstream import HttpUpstream
-from semcache.errors import PolicyError
+from semcache.errors import PolicyError, UpstreamError
 from semcache.journey import Backend
 from semcache.routing.aliases import Alias
+from semcache.routing.hearing import Ears
 from semcache.routing.route import Route
 from semcache.routing.salting import Salting
 from semcache.routing.target import Target
 from semcache.routing_parts import aliases_of, backends_of
 from semcache.settings import Settings, load_settings
+from tests.routing.members import Ears as Listener
+from tests.routing.members import chat
 
 A = {"base_url": "http://127.0.0.1:1/v1"}
 B = {"base_url": "http://127.0.0.1:2/v1"}
@@ -152,6 +155,21 @@ def test_the_local_engine_on_a_route_is_salted_and_keeps_its_own_pages(tmp_path:
     assert not engine.takes_client_keys
     assert isinstance(backends["local"].generator, HttpUpstream)
     assert backends["local"].speaks == {"openai.chat"}
+
+
+async def test_what_becomes_of_routed_calls_is_heard_by_whoever_comes() -> None:
+    ears, listener = Ears(), Listener()
+    settings = load_settings({"upstreams": {"a": A}, "routes": {"r": {"upstreams": ["a"]}}})
+    backends = backends_of(settings, "", None, ears)
+    assert [member.name for member in ears.members] == ["a"]
+    call = chat()
+    with pytest.raises(UpstreamError):
+        await backends["r"].generator.open(call)
+    ears.listener = listener
+    with pytest.raises(UpstreamError):
+        await backends["r"].generator.open(call)
+    assert listener.heard == [("r", "a", "failed")]
+    await backends["a"].generator.aclose()
 
 
 def test_aliases() -> None:

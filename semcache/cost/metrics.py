@@ -20,6 +20,7 @@ from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
 from semcache.cost.ledger_metrics import LedgerMetrics
 from semcache.cost.review_metrics import ReviewMetrics
+from semcache.cost.route_metrics import RouteMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -117,6 +118,7 @@ class Metrics:
         self.review = ReviewMetrics(registry)
         self.costs = LedgerMetrics(registry)
         self.alarms = AlarmMetrics(registry)
+        self.routes = RouteMetrics(registry)
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)
         self._children: dict[tuple[str, str, str, str], Counter] = {}
@@ -166,6 +168,7 @@ class Metrics:
         multiprocess.MultiProcessCollector(joined)  # type: ignore[no-untyped-call]  # the library has no types here
         joined.register(self._gauges)
         joined.register(self.alarms.gauge)
+        joined.register(self.routes.loads)
         return generate_latest(joined)
 
     def _observe_rare(self, record: RequestRecord) -> None:

@@ -15,7 +15,7 @@ from typing import Protocol
 from semcache.dialects.dialect import Family
 from semcache.errors import RequestError, UpstreamError
 from semcache.ports import UpstreamCall, UpstreamReply
-from semcache.routing.balance import Balance, Node
+from semcache.routing.balance import Node
 from semcache.routing.credentials import split_credentials
 from semcache.routing.models import shape_of
 from semcache.routing.paths import dialect_of, is_anywhere
@@ -44,6 +44,18 @@ class Retrying:
     tries: int = 3
 
 
+class Ordering(Protocol):
+    """Shares calls out; `balance.Balance` is the one that is served with."""
+
+    def order(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
+        """Give the names of the nodes in the order in which they are to be asked."""
+        ...
+
+    def home(self, affinity: bytes, nodes: Sequence[Node]) -> str:
+        """Give the node that a call belongs to; "": there are no nodes."""
+        ...
+
+
 class Heard(Protocol):
     """Hears what became of a route's calls, for the metrics."""
 
@@ -67,7 +79,7 @@ class Route:
 
     name: str
     targets: tuple[Target, ...]
-    balance: Balance
+    balance: Ordering
     retrying: Retrying = Retrying()
     heard: Heard | None = None
     fresh: Callable[[], bytes] = fresh

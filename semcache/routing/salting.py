@@ -49,6 +49,11 @@ class Salting:
         return self.member.active
 
     @property
+    def waiting(self) -> int:
+        """Calls that wait for a place."""
+        return self.member.waiting
+
+    @property
     def refuses(self) -> bool:
         """True while calls would fail at once."""
         return self.member.refuses

@@ -33,6 +33,11 @@ class Member(Protocol):
         ...
 
     @property
+    def waiting(self) -> int:
+        """Those of them that wait for a place."""
+        ...
+
+    @property
     def refuses(self) -> bool:
         """True while calls would fail at once."""
         ...

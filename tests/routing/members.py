@@ -33,6 +33,7 @@ class FakeMember:
     name: str
     outcomes: Sequence[int | UpstreamError] = (200,)
     active: int = 0
+    waiting: int = 0
     refuses: bool = False
     calls: list[UpstreamCall] = field(default_factory=list)
     replies: list[FakeReply] = field(default_factory=list)
