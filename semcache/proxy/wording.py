@@ -54,7 +54,8 @@ class Live:
 
     def __init__(self, dialect: Dialect, id: str, created: int) -> None:
         self._reader = CHAT.live_reader()
-        self._writer = dialect.live_writer(Wanted(stream=True, include_usage=True), id, created)
+        wanted = Wanted(stream=True, include_usage=True, usage="original")
+        self._writer = dialect.live_writer(wanted, id, created)
         self._failed = False
 
     def feed(self, chunk: bytes) -> bytes:
