@@ -127,6 +127,29 @@ def call_of(call: Any) -> Call:
     return Call(str(call.get("id") or ""), name, arguments)
 
 
+class OpenCalls:
+    """Which calls of a conversation wait for their results; those that came without an id get a counted one."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, str]] = []
+        self._count = 0
+
+    def add(self, name: Any, given: Any) -> str:
+        """Take the next call; give its id."""
+        chosen = given if isinstance(given, str) and given else f"call_{self._count}"
+        self._count += 1
+        self._waiting.append((str(name), chosen))
+        return chosen
+
+    def answer(self, name: Any, given: Any) -> str | None:
+        """Give the id of the call that a result belongs to: its own, else the first one waiting under that name; None: there is none."""
+        for call in self._waiting:
+            if given == call[1] or (not given and name in ("", None, call[0])):
+                self._waiting.remove(call)
+                return call[1]
+        return given if isinstance(given, str) and given else None
+
+
 def chat_call(id: str, name: Any, arguments: Any) -> dict[str, Any]:
     """Give a tool call in chat's words; the order of the arguments stays."""
     return {

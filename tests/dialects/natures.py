@@ -20,7 +20,9 @@ NATURES = {
     "ollama.generate": Nature(
         frozenset(("reasoning", "logprobs")), has_ids=False, no_identity=frozenset(("keep_alive",))
     ),
-    "gemini.generate": Nature(_TOOLS, has_call_ids=False),
+    "gemini.generate": Nature(
+        _TOOLS | {"choices", "logprobs"}, no_identity=frozenset(("labels", "serviceTier", "store"))
+    ),
 }
 SILENT = frozenset(("openai.embeddings",))
 """Dialects whose answers say nothing."""

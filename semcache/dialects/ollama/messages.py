@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from semcache.core import JsonObject
-from semcache.dialects.plain import EMPTY, call_of, chat_call, no_word, reasoning_of, whole_text
+from semcache.dialects.plain import EMPTY, OpenCalls, call_of, chat_call, no_word, reasoning_of, whole_text
 from semcache.errors import RequestError
 
 OLLAMA = "an Ollama model"
@@ -46,8 +46,7 @@ class Messages:
     chat: list[dict[str, Any]] = field(default_factory=list)
     rest: dict[str, Any] = field(default_factory=dict)
     unsayable: list[str] = field(default_factory=list)
-    _open: list[tuple[str, str]] = field(default_factory=list)
-    _calls: int = 0
+    _calls: OpenCalls = field(default_factory=OpenCalls)
 
     def add(self, number: int, message: Any) -> None:
         """Take the next message.
@@ -88,24 +87,15 @@ class Messages:
             ):
                 self.unsayable.append(f"{place}.tool_calls")
                 continue
-            given = call.get("id")
-            name = given if isinstance(given, str) and given else f"call_{self._calls}"
-            self._calls += 1
-            self._open.append((str(function.get("name")), name))
-            found.append(chat_call(name, function.get("name"), function["arguments"]))
+            name = function.get("name")
+            found.append(chat_call(self._calls.add(name, call.get("id")), name, function["arguments"]))
         return found
 
     def _answered(self, message: JsonObject, place: str) -> str:
-        """Give the id of the call that a result belongs to: its own, else the first open one of that name."""
-        given, name = message.get("tool_call_id"), message.get("tool_name")
-        for call in self._open:
-            if given == call[1] or (not given and name in ("", None, call[0])):
-                self._open.remove(call)
-                return call[1]
-        if isinstance(given, str) and given:
-            return given
-        self.unsayable.append(f"{place}.tool_name")
-        return "call_unknown"
+        found = self._calls.answer(message.get("tool_name"), message.get("tool_call_id"))
+        if found is None:
+            self.unsayable.append(f"{place}.tool_name")
+        return found or "call_unknown"
 
 
 def read_messages(messages: Sequence[Any]) -> Messages:

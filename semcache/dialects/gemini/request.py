@@ -1,0 +1,88 @@
+"""Requests of Gemini in chat's words. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from semcache.core import JsonObject
+from semcache.dialects.dialect import Translated
+from semcache.dialects.gemini.config import Config
+from semcache.dialects.gemini.contents import chat_text, plain_texts, read_contents
+from semcache.dialects.gemini.spelling import spelled
+from semcache.dialects.gemini.target import gemini_target, read_query
+from semcache.dialects.plain import EMPTY
+from semcache.errors import RequestError
+
+IRRELEVANT = frozenset(("labels", "serviceTier", "store"))
+"""Top-level fields that cannot change the answer."""
+_FRAMINGS = {True: ("", "sse", "json"), False: ("", "json")}
+
+
+def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
+    """Read a request.
+
+    Raises:
+        RequestError: 400 with `param`.
+    """
+    target = gemini_target(path)
+    if target is None:
+        raise RequestError("The path names no model.", param="model")
+    model, streams = target
+    query = read_query(raw_query)
+    asked: dict[str, Any] = spelled(body)
+    contents = asked.get("contents")
+    if not isinstance(contents, list) or not contents:
+        raise RequestError("'contents' must be a non-empty array.", param="contents")
+    turns = read_contents(contents)
+    config = Config()
+    system = _system(asked.get("systemInstruction"), config)
+    for name, value in asked.items():
+        is_told = name in ("contents", "systemInstruction") or (name, value) == ("model", f"models/{model}")
+        if not is_told and name not in IRRELEVANT and value not in EMPTY:
+            config.add(name, value)
+    if turns.rest:
+        config.rest["contents"] = turns.rest
+    unsayable = [*config.unsayable, *turns.unsayable, *(f"query.{name}" for name, _ in query.rest)]
+    if query.alt not in _FRAMINGS[streams]:
+        unsayable.append("query.alt")
+        config.uncacheable = config.uncacheable or "framing"
+    streaming = {"stream": True, "stream_options": {"include_usage": True}} if streams else {}
+    ends_plain = str(len(contents) - 1) not in turns.rest
+    return Translated(
+        chat={"model": model, "messages": [*system, *turns.chat], **config.chat, **streaming},
+        extra={
+            **({"gemini": config.rest} if config.rest else {}),
+            **({"query": [list(pair) for pair in query.rest]} if query.rest else {}),
+        },
+        unsayable=tuple(unsayable),
+        stream=streams,
+        include_usage=streams,
+        path=path,
+        exact_only=config.exact_only or (None if ends_plain else "media"),
+        uncacheable=config.uncacheable or ("file-id" if turns.has_files else None),
+        query=query.raw,
+    )
+
+
+def _system(instruction: Any, config: Config) -> list[dict[str, Any]]:
+    """Give the system message, if there is one; its role means nothing."""
+    if instruction in EMPTY:
+        return []
+    texts = plain_texts(instruction) if isinstance(instruction, dict) else None
+    if texts is None:
+        config.rest["systemInstruction"] = instruction
+        config.unsayable.append("systemInstruction")
+        texts = _texts_of(instruction)
+    if not texts:
+        return []
+    return [{"role": "system", "content": chat_text(texts)}]
+
+
+def _texts_of(instruction: Any) -> list[str]:
+    """Give what of an odd instruction can be read: policies look at it."""
+    parts = instruction.get("parts") if isinstance(instruction, dict) else None
+    found = [
+        part.get("text") if isinstance(part, dict) else None
+        for part in (parts if isinstance(parts, list) else ())
+    ]
+    return [text for text in found if isinstance(text, str)]
