@@ -1,4 +1,4 @@
-"""A proxy in front of a scripted upstream, shared by the tests of a file."""
+"""A proxy in front of a scripted upstream, shared by the files that start none of their own."""
 
 from __future__ import annotations
 
@@ -32,17 +32,22 @@ def answering(seen: Seen) -> object:
     return chat_json(text)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def upstream() -> Iterator[UpstreamServer]:
     with in_thread(ByRequest(answering)) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def proxy(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder: Path = tmp_path_factory.mktemp("proxy")
-    with running(folder / "data", "--upstream", upstream.url) as started:
+    with running(folder / "data", "--upstream", upstream.url, every_script=True) as started:
         yield started
+
+
+def namespace_of(request: pytest.FixtureRequest) -> str:
+    """Give a test its own name: no answer is shared with any other test."""
+    return request.node.nodeid.encode("ascii", "replace").decode()[-200:]
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +58,4 @@ def counted(request: pytest.FixtureRequest) -> None:
         server.requests.clear()
         server.script = ByRequest(answering)
     if "proxy" in request.fixturenames:
-        request.getfixturevalue("proxy").namespace = request.node.name.encode("ascii", "replace").decode()[
-            :200
-        ]
+        request.getfixturevalue("proxy").namespace = namespace_of(request)

@@ -77,6 +77,8 @@ class Proxy:
     readers: list[threading.Thread] = field(default_factory=list)
     namespace: str = ""
     """Sent with every question, so that tests that share a proxy do not share answers."""
+    every_script: bool = False
+    """Load the encoder of all scripts at the start, as a user's proxy does; else at the first text that is not English."""
 
     def start(self, patience: float = 90.0) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
@@ -89,6 +91,8 @@ class Proxy:
         if "--admin-port" not in self.arguments:
             # The reviewers' listener is a process more, which only the tests about it need.
             self.environment = {"SEMCACHE_ADMIN__ENABLED": "false", **self.environment}
+        if not self.every_script:
+            self.environment = {"SEMCACHE_ENCODER__PRELOAD": "false", **self.environment}
         command = [sys.executable, "-m", "semcache", "serve", "--data", str(self.data), "--port", port]
         self.process = subprocess.Popen(
             [*command, *self.arguments],
@@ -205,9 +209,9 @@ def _lower(pairs: Any) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def running(data: Path, *arguments: str, **environment: str) -> Iterator[Proxy]:
-    """Run a proxy for a while."""
-    proxy = Proxy(data, list(arguments), dict(environment))
+def running(data: Path, *arguments: str, every_script: bool = False, **environment: str) -> Iterator[Proxy]:
+    """Run a proxy for a while; see `Proxy.every_script`."""
+    proxy = Proxy(data, list(arguments), dict(environment), every_script=every_script)
     proxy.start()
     try:
         proxy.wait_until(lambda: proxy.ready_detail()["status"] == "ready", 60)

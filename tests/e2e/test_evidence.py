@@ -399,7 +399,7 @@ def test_no_words_in_logs_or_metrics(proxy: Proxy, upstream: UpstreamServer, wor
     before = audits(proxy, "agreed", "right")
     ask(proxy, "agreed", BRIDGE)
     assert outcome(ask(proxy, "agreed", ALIKE[4])) == "semantic"
-    proxy.wait_until(lambda: audits(proxy, "agreed", "right") == before + 1)
+    proxy.wait_until(lambda: audits(proxy, "agreed", "right") > before)
     assert proxy.records(), "requests are logged"
     page = proxy.request("GET", "/metrics").body.decode()
     written = "".join([*proxy.stdout, *proxy.stderr, page]).lower()

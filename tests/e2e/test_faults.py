@@ -9,15 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import namespace_of
 from tests.e2e.running import Proxy, running
 from tests.fakes.upstream_server import UpstreamServer
 
 
-@pytest.fixture
-def own(upstream: UpstreamServer, tmp_path: Path) -> Iterator[Proxy]:
-    """A proxy that this test may break."""
-    with running(tmp_path / "data", "--upstream", upstream.url) as started:
+@pytest.fixture(scope="module")
+def broken(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """A proxy that tests may break: each finds it as whole as it was before the one that broke it last."""
+    with running(tmp_path_factory.mktemp("faults") / "data", "--upstream", upstream.url) as started:
         yield started
+
+
+@pytest.fixture
+def own(broken: Proxy, request: pytest.FixtureRequest) -> Proxy:
+    broken.wait_until(lambda: broken.ready_detail()["status"] == "ready", 30)
+    broken.namespace = namespace_of(request)
+    return broken
 
 
 def test_valkey_killed(own: Proxy, upstream: UpstreamServer) -> None:
@@ -70,8 +78,9 @@ def test_valkey_read_only(own: Proxy) -> None:
 def test_the_store_is_flushed_while_the_proxy_runs(own: Proxy) -> None:
     import redis
 
+    before = own.ready_detail()["vectors"]
     own.chat("Will this be flushed?")
-    own.wait_until(lambda: own.ready_detail()["vectors"] == 1)
+    own.wait_until(lambda: own.ready_detail()["vectors"] > before)
     store = redis.Redis(unix_socket_path=str(own.data / "valkey" / "s"))
     store.flushall()
     store.close()

@@ -45,7 +45,7 @@ def test_a_stream_of_messages_is_counted(proxy: Proxy, upstream: UpstreamServer,
     upstream.script = reply(packed, headers=headers)
     got = proxy.request(
         "POST",
-        "/v1/messages",
+        "/vendor/v1/messages",
         ASKED,
         {**JSON, "accept-encoding": "br, gzip, deflate", "semcache-labels": "project=a"},
     )
@@ -75,7 +75,7 @@ def test_a_client_that_leaves_is_counted_and_guessed(proxy: Proxy, upstream: Ups
     upstream.script = dawdles
     host, _, port = proxy.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
-        head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {len(ASKED)}\r\n\r\n"
+        head = f"POST /vendor/v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {len(ASKED)}\r\n\r\n"
         connection.sendall(head.encode() + ASKED)
         got = b""
         while b"text_delta" not in got:
@@ -97,12 +97,12 @@ def test_metrics_count_forwarded_tokens(proxy: Proxy, upstream: UpstreamServer) 
             },
         }
     )
-    proxy.request("POST", "/v1/completions", b'{"model": "gpt-4o", "prompt": "x"}', JSON)
+    proxy.request("POST", "/vendor/v1/completions", b'{"model": "gpt-4o", "prompt": "x"}', JSON)
     proxy.wait_until(lambda: proxy.metric("semcache_usage_inconsistent_total") == before[1] + 1)
     assert proxy.metric("semcache_tokens_total") == before[0] + 10 + 10 + 5
 
 
 def test_labels_that_are_none_are_refused(proxy: Proxy, upstream: UpstreamServer) -> None:
-    got = proxy.request("POST", "/v1/messages", ASKED, {**JSON, "semcache-labels": "==="})
+    got = proxy.request("POST", "/vendor/v1/messages", ASKED, {**JSON, "semcache-labels": "==="})
     assert (got.status, got.json()["error"]["param"]) == (400, "Semcache-Labels")
     assert upstream.calls == 0

@@ -216,7 +216,7 @@ def again(proxy: Proxy, **environment: str) -> None:
 
 
 def test_a_restart_keeps_entries_but_nothing_deleted(upstream: UpstreamServer, tmp_path: Path) -> None:
-    with running(tmp_path / "data", "--upstream", upstream.url) as proxy:
+    with running(tmp_path / "data", "--upstream", upstream.url, every_script=True) as proxy:
         proxy.chat("How do I book a room?")
         proxy.chat("怎么预订会议室?")
         for name in ("tag", "model"):
@@ -237,9 +237,8 @@ def test_a_restart_keeps_entries_but_nothing_deleted(upstream: UpstreamServer, t
 def test_another_encoder_keeps_exact_hits_and_compares_no_old_vectors(
     upstream: UpstreamServer, tmp_path: Path
 ) -> None:
-    with running(
-        tmp_path / "data", "--upstream", upstream.url, SEMCACHE_ENCODER__LATIN="multilingual-e5-small"
-    ) as proxy:
+    e5 = {"SEMCACHE_ENCODER__LATIN": "multilingual-e5-small"}
+    with running(tmp_path / "data", "--upstream", upstream.url, every_script=True, **e5) as proxy:
         proxy.chat("How do I book a room?")
         proxy.chat("怎么预订会议室?")
         assert looked(proxy, "How can I book a room?") == "semantic"

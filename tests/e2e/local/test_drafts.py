@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from tests.e2e.running import Proxy, Reply, running
+from tests.e2e.running import Proxy, Reply
 
 NEAR = [
     ("What is the capital of France?", "What is the capital of Spain?"),
@@ -16,12 +13,6 @@ NEAR = [
     ("How many legs does a spider have?", "How many legs does a horse have?"),
     ("Who wrote Hamlet in 1601?", "Who wrote Hamlet in 1603?"),
 ]
-
-
-@pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with running(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
 
 
 def text(reply: Reply) -> str:

@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from semcache.cli.commands import app
-from tests.e2e.running import Proxy, Reply, running
+from tests.e2e.running import Proxy, Reply
 
 HOUSE = " ".join(
     f"Rule {n}: answer questions about product {n} briefly, politely and in whole sentences."
     for n in range(12)
 )
-
-
-@pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with running(tmp_path_factory.mktemp("warm") / "data", SEMCACHE_PREWARM__WRITE_EVERY="0.5") as started:
-        yield started
 
 
 def ask(proxy: Proxy, question: str, **headers: str) -> Reply:
@@ -46,13 +39,15 @@ def prewarmed(proxy: Proxy) -> int:
 
 @pytest.mark.timeout(400)  # a whole start of the engine lies in it
 def test_the_first_request_after_a_restart_finds_its_system_prompt(proxy: Proxy) -> None:
-    assert cached(ask(proxy, "What is product 1?")) == 0
+    # Nothing but the words that open any conversation, which others had.
+    assert cached(ask(proxy, "What is product 1?")) <= 4
     warm = cached(ask(proxy, "How does product 2 work?"))
     assert warm > 100
     time.sleep(2.0)  # what was counted is on the shelf
 
+    before = prewarmed(proxy)
     proxy.child("semcache engine").kill()
-    proxy.wait_until(lambda: prewarmed(proxy) >= 1, 200)
+    proxy.wait_until(lambda: prewarmed(proxy) > before, 200)
     first = ask(proxy, "Where can I buy product 3?")
     # All of it, but for the words that open the next message: no head knows who speaks next.
     assert warm - 4 <= cached(first) <= warm

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -12,7 +11,7 @@ import psutil
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from tests.e2e.running import Proxy, running
+from tests.e2e.running import Proxy
 
 LONG = "Write a very long story about a lighthouse keeper."
 TOOLS: list[Any] = [
@@ -25,18 +24,6 @@ TOOLS: list[Any] = [
         },
     }
 ]
-
-
-@pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with running(tmp_path_factory.mktemp("engine") / "data") as started:
-        yield started
-
-
-@pytest.fixture(autouse=True)
-def counted(proxy: Proxy, request: pytest.FixtureRequest) -> None:
-    """Each test in a namespace of its own (there is no upstream here whose calls could be counted)."""
-    proxy.namespace = request.node.name.encode("ascii", "replace").decode()[:200]
 
 
 def ask(question: str) -> Any:
