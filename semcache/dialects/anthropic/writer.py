@@ -16,6 +16,10 @@ from semcache.dialects.anthropic.errors import native_type
 from semcache.dialects.anthropic.stream import framed
 from semcache.dialects.halves import dumped
 
+_BROKEN = {
+    "message": "The upstream's stream broke off: a call went on behind its end.",
+    "type": "upstream_error",
+}
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta"}
 
 
@@ -133,7 +137,7 @@ class EventWriter:
         out += self._text("text", delta.get("content"))
         out += self._text("text", delta.get("refusal"))
         for part in delta.get("tool_calls") or ():
-            if isinstance(part, Mapping):
+            if isinstance(part, Mapping) and not self._failed:
                 out += self._call(part)
         return out
 
@@ -160,8 +164,12 @@ class EventWriter:
         told: Mapping[str, Any] = function if isinstance(function, Mapping) else {}
         call.id = call.id or str(part.get("id") or "")
         call.name = call.name or str(told.get("name") or "")
-        if told.get("arguments"):
-            call.arguments.append(str(told["arguments"]))
+        more = str(told.get("arguments") or "")
+        if call.number < self._written - 1:
+            # Its block is closed: it was whole, and is none with more behind it.
+            return [self._fail(_BROKEN)] if more.strip() else []
+        if more:
+            call.arguments.append(more)
         return self._forward()
 
     def _call_of(self, part: Mapping[str, Any]) -> _Call:
