@@ -29,8 +29,14 @@ _FORM = ("responseMimeType", "responseSchema", "responseJsonSchema")
 _JSON = "application/json"
 _SCHEMA_NAME = "answer"
 _HARMLESS = frozenset(("BLOCK_NONE", "OFF"))
-_LOCAL_TOOLS = frozenset(("functionDeclarations", "codeExecution", "computerUse"))
-"""Tools that look nothing up: those of others depend on what the world holds that day."""
+_PLAIN_TOOLS = frozenset(("functionDeclarations", "codeExecution", "computerUse"))
+_SEARCHES = frozenset(
+    (
+        "googleSearch", "googleSearchRetrieval", "urlContext", "googleMaps", "enterpriseWebSearch",
+        "parallelAiSearch", "exaAiSearch",
+    )
+)  # fmt: skip
+"""Tools that look things up in the world."""
 _DECLARED = frozenset(("name", "description", "parametersJsonSchema"))
 
 
@@ -123,8 +129,7 @@ class Config:
             kinds = list(tool) if isinstance(tool, dict) else ["?"]
             lost = [name for name in kinds if name != "functionDeclarations"]
             self.unsayable += [f"tools[{number}].{name}" for name in lost]
-            if any(name not in _LOCAL_TOOLS for name in lost):
-                self.uncacheable = self.uncacheable or "tools"
+            self._close(lost)
             is_plain = is_plain and not lost
             declared = tool.get("functionDeclarations") if isinstance(tool, dict) else None
             for function in declared if isinstance(declared, list) else ():
@@ -134,7 +139,17 @@ class Config:
             self.chat["tools"] = functions
         if not is_plain or not functions:
             self.rest["tools"] = tools
-        self.exact_only = "tools"
+        self.exact_only = self.exact_only or "tools"
+
+    def _close(self, kinds: list[str]) -> None:
+        """Close the cache, or the search by meaning, to tools that are run by the provider."""
+        if not _SEARCHES.isdisjoint(kinds):
+            self.exact_only = "web-search"
+        if "mcpServers" in kinds:
+            self.uncacheable = "mcp"
+        elif not _PLAIN_TOOLS.union(_SEARCHES).issuperset(kinds):
+            # Documents that are kept there, and tools nobody knows.
+            self.uncacheable = self.uncacheable or "stateful"
 
     def _function(self, function: Any, number: int) -> dict[str, Any]:
         if not isinstance(function, dict):

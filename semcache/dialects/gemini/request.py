@@ -15,7 +15,6 @@ from semcache.errors import RequestError
 
 IRRELEVANT = frozenset(("labels", "serviceTier", "store"))
 """Top-level fields that cannot change the answer."""
-_FRAMINGS = {True: ("", "sse", "json"), False: ("", "json")}
 
 
 def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
@@ -43,9 +42,6 @@ def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
     if turns.rest:
         config.rest["contents"] = turns.rest
     unsayable = [*config.unsayable, *turns.unsayable, *(f"query.{name}" for name, _ in query.rest)]
-    if query.alt not in _FRAMINGS[streams]:
-        unsayable.append("query.alt")
-        config.uncacheable = config.uncacheable or "framing"
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if streams else {}
     ends_plain = str(len(contents) - 1) not in turns.rest
     return Translated(

@@ -74,7 +74,12 @@ def without_alt(query: bytes) -> bytes:
     return b"&".join(part for part in query.split(b"&") if part.partition(b"=")[0] not in (b"alt", b"$alt"))
 
 
-def is_array(path: str, query: bytes) -> bool:
-    """Tell whether an answer is to stream as one JSON array: without `alt=sse`."""
+def framing_of(path: str, query: bytes) -> str | None:
+    """Give how an answer is framed: `document`, `events` or `array`; None where it is none of these, or no model is asked."""
     target = gemini_target(path)
-    return target is not None and target[1] and read_query(query).alt != "sse"
+    if target is None:
+        return None
+    framings = (
+        {"": "array", "json": "array", "sse": "events"} if target[1] else {"": "document", "json": "document"}
+    )
+    return framings.get(read_query(query).alt)

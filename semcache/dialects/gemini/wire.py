@@ -22,7 +22,7 @@ from semcache.dialects.dialect import (
 from semcache.dialects.gemini import answer as answers
 from semcache.dialects.gemini import errors, live, render, request, stream, write
 from semcache.dialects.gemini.frames import ARRAY, EVENTS, ArraySplitter, EventSplitter, Splitter
-from semcache.dialects.gemini.target import gemini_target, without_alt
+from semcache.dialects.gemini.target import framing_of, gemini_target, without_alt
 
 _STREAMING = frozenset(("stream", "stream_options"))
 
@@ -170,3 +170,9 @@ def _can_stream(answer: JsonObject) -> bool:
 GEMINI = Gemini()
 GEMINI_ARRAY = Gemini(as_array=True)
 """The same for clients that stream without `alt=sse`."""
+
+
+def gemini_at(path: str, query: bytes) -> Gemini | None:
+    """Give the dialect of a request; None where it asks no model, or for an answer in another form than JSON."""
+    framing = framing_of(path, query)
+    return None if framing is None else GEMINI_ARRAY if framing == "array" else GEMINI
