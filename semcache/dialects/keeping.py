@@ -12,9 +12,10 @@ from typing import Any
 
 import orjson
 
-from semcache.core import Completion, JsonObject
+from semcache.core import Completion, JsonObject, Usage
 from semcache.dialects.chat.answer import complete
 from semcache.dialects.dialect import Dialect, Incomplete
+from semcache.dialects.usage import read_any
 
 MAX_BYTES = 16 << 20
 
@@ -38,8 +39,15 @@ def kept(
         native = None if _says_all(dialect, found, bare) else orjson.dumps(bare)
         chunks = None if events is None else orjson.dumps(events)
     except (ValueError, TypeError, RecursionError):
-        return Incomplete("shape")
+        return Incomplete("shape", _billed(answer))
     return replace(found, native=native, chunks=chunks)
+
+
+def _billed(answer: Any) -> Usage | None:
+    """Read what was billed for an answer that is none."""
+    if not isinstance(answer, dict):
+        return None
+    return read_any(answer.get("usage") or answer.get("usageMetadata") or answer)
 
 
 def _says_all(dialect: Dialect, found: Completion, bare: JsonObject) -> bool:

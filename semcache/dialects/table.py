@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from semcache.dialects.anthropic.wire import MESSAGES
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.completions.wire import COMPLETIONS
 from semcache.dialects.dialect import Dialect
+from semcache.dialects.embeddings.wire import EMBEDDINGS
 from semcache.dialects.ollama.wire import OLLAMA_CHAT, OLLAMA_GENERATE
+from semcache.dialects.responses.wire import RESPONSES
 
-ALL: tuple[Dialect, ...] = (CHAT, COMPLETIONS, OLLAMA_CHAT, OLLAMA_GENERATE)
+ALL: tuple[Dialect, ...] = (CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES, MESSAGES, OLLAMA_CHAT, OLLAMA_GENERATE)
 BY_NAME: Mapping[str, Dialect] = {dialect.name: dialect for dialect in ALL}
 
 _PATHS: Mapping[str, Dialect] = {
@@ -17,11 +20,16 @@ _PATHS: Mapping[str, Dialect] = {
     "/chat/completions": CHAT,
     "/v1/completions": COMPLETIONS,
     "/completions": COMPLETIONS,
+    "/v1/embeddings": EMBEDDINGS,
+    "/embeddings": EMBEDDINGS,
+    "/v1/responses": RESPONSES,
+    "/responses": RESPONSES,
+    "/v1/messages": MESSAGES,
     "/api/chat": OLLAMA_CHAT,
     "/api/generate": OLLAMA_GENERATE,
 }
 
-_SHAPES: Mapping[str, Dialect] = {"/api/": OLLAMA_CHAT}
+_SHAPES: Mapping[str, Dialect] = {"/v1/messages/": MESSAGES, "/api/": OLLAMA_CHAT}
 
 
 def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
@@ -32,7 +40,8 @@ def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
 
 def shape_of(path: str, headers: Mapping[bytes, bytes] | None = None) -> Dialect:
     """Give the dialect in whose shape errors of a path are told: OpenAI's unless the path or its headers are another API's."""
-    del headers
+    if headers is not None and b"anthropic-version" in headers:
+        return MESSAGES
     return dialect_at(path) or next(
         (dialect for beginning, dialect in _SHAPES.items() if path.startswith(beginning)), CHAT
     )

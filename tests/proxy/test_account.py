@@ -126,7 +126,7 @@ class Wire:
 def test_a_reply_passes_untouched_and_is_counted() -> None:
     wire = Wire(FakeReply(parts=(CHAT[:20], CHAT[20:])))
     record = wire.post(
-        "/v1/completions", b'{"model": "gpt-4o", "prompt": "x"}', semcache_labels="project=a, env=test"
+        "/vendor/v1/completions", b'{"model": "gpt-4o", "prompt": "x"}', semcache_labels="project=a, env=test"
     )
     assert wire.body == CHAT
     assert (record.route, record.model, record.stream) == ("completions", "gpt-4o", False)
@@ -141,12 +141,12 @@ def test_a_reply_passes_untouched_and_is_counted() -> None:
 
 
 def test_the_reply_names_the_model_where_the_request_does_not() -> None:
-    assert Wire(FakeReply(parts=(CHAT,))).post("/v1/completions").model == "gpt-4o-2024-08-06"
+    assert Wire(FakeReply(parts=(CHAT,))).post("/vendor/v1/completions").model == "gpt-4o-2024-08-06"
 
 
 def test_a_stream_is_counted() -> None:
     wire = Wire(FakeReply(headers=SSE, parts=(START, DELTA, END)))
-    record = wire.post("/v1/messages", b'{"model": "claude-sonnet-4-5"}')
+    record = wire.post("/vendor/v1/messages", b'{"model": "claude-sonnet-4-5"}')
     assert wire.body == START + DELTA + END
     assert (record.usage, record.stream, record.estimated) == (Usage(1025, 12, 1000), True, False)
 
@@ -158,7 +158,7 @@ def test_a_packed_reply_passes_packed_and_is_counted() -> None:
             headers=((b"content-type", b"application/json"), (b"content-encoding", b"gzip")), parts=(packed,)
         )
     )
-    record = wire.post("/v1/completions", accept_encoding="br, gzip, zstd")
+    record = wire.post("/vendor/v1/completions", accept_encoding="br, gzip, zstd")
     assert wire.body == packed
     assert record.usage == Usage(9, 2)
     assert (b"accept-encoding", b"gzip") in wire.upstream.calls[0].headers
@@ -174,7 +174,7 @@ def test_a_stream_that_the_upstream_cut_is_counted_and_guessed() -> None:
     wire = Wire(
         FakeReply(headers=SSE, parts=(START, DELTA, DELTA, UpstreamError("cut", code="upstream_cut")))
     )
-    record = wire.post("/v1/messages", b'{"model": "claude-sonnet-4-5"}')
+    record = wire.post("/vendor/v1/messages", b'{"model": "claude-sonnet-4-5"}')
     assert wire.sent[-1] == {"type": "cut"}, "nobody takes it for whole"
     assert (record.outcome, record.reason) == (Outcome.ERROR, "upstream_cut")
     assert (record.usage, record.estimated) == (Usage(1025, 2, 1000), True)
@@ -183,7 +183,7 @@ def test_a_stream_that_the_upstream_cut_is_counted_and_guessed() -> None:
 def test_a_stream_that_the_client_left_is_counted_and_guessed() -> None:
     wire = Wire(FakeReply(headers=SSE, parts=(START, DELTA, 5.0, END)))
     wire.leaves_after = 2
-    record = wire.post("/v1/messages", b'{"model": "claude-sonnet-4-5"}')
+    record = wire.post("/vendor/v1/messages", b'{"model": "claude-sonnet-4-5"}')
     assert (record.status, record.reason) == (499, "client-gone")
     assert (record.usage, record.estimated) == (Usage(1025, 1, 1000), True)
 
@@ -192,7 +192,7 @@ def test_an_uncounted_stream_is_guessed_from_what_was_sent_and_came() -> None:
     piece = b'data: {"model":"gpt-4o","choices":[{"delta":{"content":"Hi"}}]}\n\n'
     wire = Wire(FakeReply(headers=SSE, parts=(piece, piece, b"data: [DONE]\n\n")))
     body = json.dumps({"model": "gpt-4o", "prompt": "x" * 396, "stream": True}).encode()
-    record = wire.post("/v1/completions", body)
+    record = wire.post("/vendor/v1/completions", body)
     assert (record.usage, record.estimated) == (Usage(100, 2), True)
 
 
@@ -204,13 +204,13 @@ def test_what_is_not_counted_in_tokens_is_not_guessed(path: str) -> None:
 
 def test_errors_of_an_upstream_used_nothing() -> None:
     wire = Wire(FakeReply(status=429, parts=(CHAT,)))
-    record = wire.post("/v1/messages", b'{"model": "claude-sonnet-4-5"}')
+    record = wire.post("/vendor/v1/messages", b'{"model": "claude-sonnet-4-5"}')
     assert (record.status, record.usage, record.estimated) == (429, None, False)
 
 
 def test_an_upstream_that_is_away_used_nothing() -> None:
     wire = Wire(UpstreamError("away", code="upstream_unavailable"))
-    record = wire.post("/v1/messages", b'{"model": "claude-sonnet-4-5", "system": "x"}')
+    record = wire.post("/vendor/v1/messages", b'{"model": "claude-sonnet-4-5", "system": "x"}')
     assert (record.outcome, record.usage, record.estimated) == (Outcome.ERROR, None, False)
 
 
@@ -223,7 +223,7 @@ def test_other_paths_ask_no_model() -> None:
 def test_bad_labels_and_bad_keys_are_refused_before_anybody_is_asked() -> None:
     for headers in ({"semcache_labels": "==="}, {"authorization": "Bearer bad"}):
         wire = Wire(FakeReply(parts=(CHAT,)))
-        record = wire.post("/v1/messages", **headers)
+        record = wire.post("/vendor/v1/messages", **headers)
         assert record.status in (400, 401)
         assert record.usage is None
         assert not wire.upstream.calls
@@ -232,7 +232,7 @@ def test_bad_labels_and_bad_keys_are_refused_before_anybody_is_asked() -> None:
 def test_the_request_reaches_the_upstream_as_it_came() -> None:
     body = b'{ "model" : "m",\n "input": "' + bytes(range(128, 256)) + b'" }'
     wire = Wire(FakeReply(parts=(CHAT,)))
-    wire.post("/v1/embeddings", body)
+    wire.post("/vendor/v1/embeddings", body)
     assert wire.upstream.bodies == [body]
 
 
@@ -247,7 +247,7 @@ def test_the_request_reaches_the_upstream_as_it_came() -> None:
 def test_a_client_that_left_before_the_reply_had_its_input_read(
     is_sent: bool, client_left: bool, expected: Used
 ) -> None:
-    account = Account("POST", "/v1/messages")
+    account = Account("POST", "/vendor/v1/messages")
     account.sending(b'{"model": "m", "system": "' + b"x" * 396 + b'"}')
     if is_sent:
         account.sent()
@@ -255,7 +255,7 @@ def test_a_client_that_left_before_the_reply_had_its_input_read(
 
 
 def test_an_error_s_body_counts_nothing() -> None:
-    account = Account("POST", "/v1/messages")
+    account = Account("POST", "/vendor/v1/messages")
     account.sent()
     account.answered(500, ((b"content-type", b"application/json"),))
     account.passing(CHAT)

@@ -113,7 +113,7 @@ BODY = b'{"model": "m",  "prompt": "x", "max_tokens": 50}'
 
 async def test_a_forwarded_call_is_set_aside_and_settled_byte_for_byte(tmp_path: Path) -> None:
     wire = Wire(tmp_path, "{name: a, hard_usd: 1, requests: 5}")
-    assert await wire.send("/v1/completions", BODY[:9], BODY[9:]) == (200, DONE)
+    assert await wire.send("/vendor/v1/completions", BODY[:9], BODY[9:]) == (200, DONE)
     assert wire.upstream.bodies == [BODY]
     assert await wire.spent() == (CALL, 0, 1)
     assert wire.heard.records[0].hold == "h1"
@@ -121,8 +121,8 @@ async def test_a_forwarded_call_is_set_aside_and_settled_byte_for_byte(tmp_path:
 
 async def test_over_the_limit_it_is_refused(tmp_path: Path) -> None:
     wire = Wire(tmp_path, "{name: a, hard_usd: 0.052}")
-    assert (await wire.send("/v1/completions", BODY))[0] == 200
-    status, body = await wire.send("/v1/completions", BODY)
+    assert (await wire.send("/vendor/v1/completions", BODY))[0] == 200
+    status, body = await wire.send("/vendor/v1/completions", BODY)
     assert (status, json.loads(body)["error"]["code"]) == (429, "insufficient_quota")
     assert len(wire.upstream.calls) == 1
     assert wire.heard.records[-1].reason == "insufficient_quota"
@@ -131,8 +131,8 @@ async def test_over_the_limit_it_is_refused(tmp_path: Path) -> None:
 
 async def test_embeddings_are_held_by_their_input_alone(tmp_path: Path) -> None:
     wire = Wire(tmp_path, "{name: a, hard_usd: 0.003}")
-    assert (await wire.send("/v1/embeddings", b'{"model": "m", "input": "x"}'))[0] == 200
-    assert (await wire.send("/v1/responses", b'{"model": "m", "input": "x"}'))[0] == 429
+    assert (await wire.send("/vendor/v1/embeddings", b'{"model": "m", "input": "x"}'))[0] == 200
+    assert (await wire.send("/vendor/v1/responses", b'{"model": "m", "input": "x"}'))[0] == 429
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ async def test_embeddings_are_held_by_their_input_alone(tmp_path: Path) -> None:
         ("{name: a, hard_usd: 0}", "DELETE", "/v1/files/x"),
         ("{name: a, hard_usd: 0}", "POST", "/v1/files"),
         ("{name: a, hard_usd: 0}", "POST", "/v1/messages/count_tokens"),
-        ("{name: a, hard_usd: 0, labels: {project: p}}", "POST", "/v1/completions"),
+        ("{name: a, hard_usd: 0, labels: {project: p}}", "POST", "/vendor/v1/completions"),
     ],
 )
 async def test_what_no_budget_is_about_streams_untouched(
@@ -166,9 +166,9 @@ async def test_what_no_budget_is_about_streams_untouched(
     ("path", "body", "headers"),
     [
         ("/v1/audio/transcriptions", b"--x", {"content-type": "multipart/form-data; boundary=x"}),
-        ("/v1/completions", b"\x1f\x8b", {"content-encoding": "gzip"}),
-        ("/v1/completions", b"[1, 2", {}),
-        ("/v1/completions", b'{"model": 7}', {}),
+        ("/vendor/v1/completions", b"\x1f\x8b", {"content-encoding": "gzip"}),
+        ("/vendor/v1/completions", b"[1, 2", {}),
+        ("/vendor/v1/completions", b'{"model": 7}', {}),
         ("/v1beta/models/gemini:generateContent", b'{"contents": []}', {}),
         ("/v1/batches", b'{"input_file_id": "f"}', {}),
     ],
@@ -186,16 +186,16 @@ async def test_what_cannot_be_priced_is_refused_under_a_hard_limit(
 
 async def test_a_body_that_has_to_be_read_is_bounded(tmp_path: Path) -> None:
     wire = Wire(tmp_path, "{name: a, hard_usd: 1}")
-    assert (await wire.send("/v1/completions", b"x" * LIMIT, b"x"))[0] == 413
+    assert (await wire.send("/vendor/v1/completions", b"x" * LIMIT, b"x"))[0] == 413
     assert wire.upstream.calls == []
 
 
 async def test_a_failed_call_gives_back(tmp_path: Path) -> None:
     wire = Wire(tmp_path, "{name: a, hard_usd: 1, requests: 5}", UpstreamError("down"))
-    assert (await wire.send("/v1/completions", BODY))[0] == 502
+    assert (await wire.send("/vendor/v1/completions", BODY))[0] == 502
     assert await wire.spent() == (0, 0, 1)
 
 
 async def test_bad_labels_are_told(tmp_path: Path) -> None:
     wire = Wire(tmp_path, "{name: a, hard_usd: 1}")
-    assert (await wire.send("/v1/completions", BODY, headers={"semcache-labels": "=,"}))[0] == 400
+    assert (await wire.send("/vendor/v1/completions", BODY, headers={"semcache-labels": "=,"}))[0] == 400
