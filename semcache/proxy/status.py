@@ -106,6 +106,7 @@ def forward_headers(trace: Trace, status: int, request_id: str, *, named: bool) 
         (b"semcache-outcome", what.outcome.encode()),
         (b"semcache-reason", what.reason.encode()),
         (b"semcache-domain", trace.policy.domain.encode()),
+        (b"semcache-upstream", trace.backend.encode("latin-1", "replace")),
         _PRIVATE,
     ]
     if trace.trimmed is not None:
