@@ -119,7 +119,11 @@ def flight_key(step: Step, *, drafts: bool) -> str:
     request = step.asked.request
     with_usage = request.stream and request.include_usage and not step.backend.stream_usage
     drafted = drafts and isinstance(step.trace.decision, Draft)
-    return f"{step.policy.tenant}:{step.key}:{'usage' if with_usage else ''}:{'draft' if drafted else ''}"
+    words = ["usage" if with_usage else "", "draft" if drafted else ""]
+    if request.native is not None:
+        # Where the path or the query says how an answer is framed, other framings are other calls.
+        words += [request.path, request.query.decode("latin-1")]
+    return ":".join((step.policy.tenant, step.key, *words))
 
 
 def _content(asked: Asked, backend: Backend, body: Mapping[str, Any]) -> bytes:

@@ -9,10 +9,20 @@ from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.completions.wire import COMPLETIONS
 from semcache.dialects.dialect import Dialect
 from semcache.dialects.embeddings.wire import EMBEDDINGS
+from semcache.dialects.gemini.wire import GEMINI, gemini_at
 from semcache.dialects.ollama.wire import OLLAMA_CHAT, OLLAMA_GENERATE
 from semcache.dialects.responses.wire import RESPONSES
 
-ALL: tuple[Dialect, ...] = (CHAT, COMPLETIONS, EMBEDDINGS, RESPONSES, MESSAGES, OLLAMA_CHAT, OLLAMA_GENERATE)
+ALL: tuple[Dialect, ...] = (
+    CHAT,
+    COMPLETIONS,
+    EMBEDDINGS,
+    RESPONSES,
+    MESSAGES,
+    OLLAMA_CHAT,
+    OLLAMA_GENERATE,
+    GEMINI,
+)
 BY_NAME: Mapping[str, Dialect] = {dialect.name: dialect for dialect in ALL}
 
 _PATHS: Mapping[str, Dialect] = {
@@ -29,13 +39,12 @@ _PATHS: Mapping[str, Dialect] = {
     "/api/generate": OLLAMA_GENERATE,
 }
 
-_SHAPES: Mapping[str, Dialect] = {"/v1/messages/": MESSAGES, "/api/": OLLAMA_CHAT}
+_SHAPES: Mapping[str, Dialect] = {"/v1/messages/": MESSAGES, "/api/": OLLAMA_CHAT, "/v1beta/": GEMINI}
 
 
 def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
     """Give the dialect of requests that are posted to a path; None for paths that ask no model for an answer."""
-    del query
-    return _PATHS.get(path)
+    return _PATHS.get(path) or gemini_at(path, query)
 
 
 def shape_of(path: str, headers: Mapping[bytes, bytes] | None = None) -> Dialect:

@@ -162,9 +162,9 @@ class Exchange:
     def _streams(self, head: Head, trace: Trace) -> bool:
         if is_event_stream(head.headers):
             return True
-        # Streams of other protocols may not be told by their type from documents.
-        asked = self._asked.request.stream if self._asked is not None else False
-        return asked and head.status < 300 and trace.spoken != CHAT.name
+        # Other protocols have media types of their own for streams.
+        native = trace.spoken == self._dialect.name and head.status < 300
+        return native and head.content_type.encode() == self._dialect.stream_type.partition(b";")[0]
 
     async def _relay_other_mode(self, ticket: Ticket, trace: Trace) -> None:
         """A follower that asked for the other wire mode waits for the whole answer."""

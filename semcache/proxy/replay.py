@@ -13,7 +13,7 @@ from collections.abc import Callable
 from semcache.core import Completion
 from semcache.dialects.dialect import Dialect, Layout, Wanted
 
-_Key = tuple[str, str, Wanted]
+_Key = tuple[str, Dialect, Wanted]
 
 
 class Replay:
@@ -46,7 +46,7 @@ class Replay:
         Raises:
             ValueError: the dialect cannot say it (`Dialect.can_replay`).
         """
-        key = (name, dialect.name, wanted)
+        key = (name, dialect, wanted)
         parts = self._kept.get(key) if name else None
         if parts is None:
             parts = dialect.layout(completion, wanted)
