@@ -137,10 +137,18 @@ class Agreement:
     def _where(self, kind: TextKind, event: dict[str, Any], *more: str) -> _Place:
         index = (kind.index,) if kind.parts else ()
         self._only(event, *more, *index, *_PLACE)
-        return self._place(event, kind.parts, kind.index) if kind.parts else (event.get("output_index"),)
+        if kind.parts:
+            return self._place(event, kind.parts, kind.index)
+        number = event.get("output_index")
+        self._odd = self._odd or not isinstance(number, int)
+        return (number,) if isinstance(number, int) else ()
 
     def _place(self, event: dict[str, Any], parts: str, index: str) -> _Place:
-        return (event.get("output_index"), parts, event.get(index))
+        number, at = event.get("output_index"), event.get(index)
+        if isinstance(number, int) and isinstance(at, int):
+            return (number, parts, at)
+        self._odd = True
+        return ()
 
     def _only(self, event: dict[str, Any], *names: str) -> None:
         self._odd = self._odd or not event.keys() <= _FRAME | set(names)

@@ -55,8 +55,7 @@ _ECHO: dict[str, Any] = {
     "truncation": "disabled",
 }
 """What a response repeats of its request, where the request is not known."""
-_FINISHED = frozenset(("stop", "tool_calls", "function_call"))
-_CUT = {"length": "max_output_tokens"}
+_FINISHED = ("stop", "tool_calls", "function_call")
 _KNOWN = frozenset(("object", "id", "created", "model", "choices", "usage", "service_tier", "error"))
 
 Name = Callable[[str, str], Any]
@@ -192,7 +191,7 @@ def _written(chat: JsonObject) -> dict[str, Any]:
     choices = chat.get("choices")
     if chat.get("error") or not isinstance(choices, list) or len(choices) != 1:
         raise ValueError("a response has one answer")
-    choice = choices[0]
+    choice = choices[0] if isinstance(choices[0], dict) else {}
     message = choice.get("message")
     if not isinstance(message, dict) or choice.get("index", 0) != 0:
         raise ValueError("no answer")
@@ -222,7 +221,7 @@ def _written(chat: JsonObject) -> dict[str, Any]:
 def _status(finish: Any) -> tuple[str, dict[str, Any] | None]:
     if finish in _FINISHED:
         return "completed", None
-    return "incomplete", {"reason": _CUT.get(finish, finish)}
+    return "incomplete", {"reason": "max_output_tokens" if finish == "length" else finish}
 
 
 def _finish(answer: JsonObject, said: Said) -> Any:

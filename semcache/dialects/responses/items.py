@@ -15,7 +15,7 @@ ITEM = "responses_item"
 FIELDS = "responses_fields"
 PART = "responses_part"
 
-_ROLES = frozenset(("user", "assistant", "system", "developer"))
+_ROLES = ("user", "assistant", "system", "developer")
 _ELSEWHERE = frozenset(("file_id", "file_ids", "container_id", "vector_store_ids"))
 """Fields that name something kept outside the request."""
 _BREAKPOINT = "prompt_cache_breakpoint"
@@ -97,7 +97,9 @@ class Reading:
         if isinstance(item, dict):
             kind = item.get("type")
             if kind == "reasoning" and item.get("encrypted_content"):
-                item = {name: value for name, value in item.items() if name != "id"}
+                item = {
+                    name: value for name, value in item.items() if name != "id" or not isinstance(value, str)
+                }
             elif kind in (None, "item_reference", "reasoning"):
                 # Only its name is here: what it says is looked up.
                 self.is_stateful = True

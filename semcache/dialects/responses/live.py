@@ -55,6 +55,12 @@ class ResponseWriter:
             return b""
         if chunk.get("error"):
             return self._fail(chunk["error"])
+        try:
+            return self._chunk(chunk)
+        except (ValueError, TypeError, AttributeError):
+            return self._fail("The upstream's stream cannot be read.")
+
+    def _chunk(self, chunk: Mapping[str, Any]) -> bytes:
         for name, value in chunk.items():
             if name not in _TOP:
                 self._top.add(name, value)

@@ -133,10 +133,11 @@ class Said:
         if message.get("refusal"):
             said.refusals.append(_text(message["refusal"]))
         said._take_reasoning(message)
-        said._take_annotations(message.get("annotations") or [])
-        said.calls = [_checked(call) for call in message.get("tool_calls") or ()]
+        said._take_annotations(_objects(message.get("annotations") or []))
+        said.calls = [_checked(call) for call in _objects(message.get("tool_calls") or [])]
         if logprobs:
-            said.tokens = list(logprobs.get("content") or ())
+            logprobs = _objects([logprobs])[0]
+            said.tokens = _objects(logprobs.get("content") or [])
             if plain_rest(logprobs, frozenset(("content",))) or (said.tokens and len(said.texts) != 1):
                 raise ValueError("these log probabilities have no place")
         return said
@@ -162,7 +163,7 @@ class Said:
             self.has_text = True
             self.texts = [content] if content else []
         elif content:
-            for part in content:
+            for part in _objects(content):
                 match part:
                     case {"type": "text", "text": str(text), **rest} if not rest:
                         self.has_text = True

@@ -112,16 +112,13 @@ def _part(part: Any, text: str, where: str) -> dict[str, Any]:
             return {"type": text, "text": said, **mark}
         case {"type": "refusal", "refusal": str(said), **rest} if not rest and text == "output_text":
             return {"type": "refusal", "refusal": said, **mark}
-        case {"type": "image_url", "image_url": {"url": url, **detail}, **rest} if not rest and (
-            text == "input_text" and detail.keys() <= {"detail"}
+        case {"type": "image_url", "image_url": dict(image), **rest} if not rest and (
+            text == "input_text" and {"url"} <= image.keys() <= {"url", "detail"}
         ):
-            return {"type": "input_image", "image_url": url, **_named(detail), **mark}
+            detail = {"detail": image["detail"]} if "detail" in image else {}
+            return {"type": "input_image", "image_url": image["url"], **detail, **mark}
         case {"type": "file", "file": dict(file), **rest} if not rest and text == "input_text":
             return {"type": "input_file", **file, **mark}
         case {"type": "input_audio", "input_audio": audio, **rest} if not rest and text == "input_text":
             return {"type": "input_audio", "input_audio": audio, **mark}
     raise unsaid(where)
-
-
-def _named(fields: dict[Any, Any]) -> dict[str, Any]:
-    return fields
