@@ -34,7 +34,9 @@ from semcache.routing.settings import (
     codes_of,
     statuses_of,
 )
+from semcache.routing.sharing import Sharing
 from semcache.routing.target import Member, Target
+from semcache.routing.widths import Widths
 from semcache.settings import Settings, resolve_secret
 
 
@@ -130,7 +132,7 @@ class _Built:
             generator=Route(
                 name=self.name,
                 targets=tuple(self._targets()),
-                balance=Balance(route.load_factor, route.floor, route.nodes_per_prompt),
+                sharing=self._sharing(),
                 retrying=Retrying(statuses_of(route.retry_on), codes_of(route.retry_on), route.tries),
                 heard=heard,
             ),
@@ -141,6 +143,17 @@ class _Built:
             speaks=speech,
             protocol=self._family(first.name),
         )
+
+    def _sharing(self) -> Sharing:
+        route = self.route
+        match route.nodes_per_prompt:
+            case "auto" if route.balance == "prefix":
+                near: int | Widths | None = Widths()
+            case int(count):
+                near = count
+            case _:
+                near = None
+        return Sharing(Balance(route.load_factor, route.floor), near)
 
     def _speaks(self) -> dict[str, frozenset[str]]:
         speaks = {name: upstream.native for name, upstream in self.settings.all_upstreams.items()}

@@ -14,7 +14,9 @@ from semcache.routing.aliases import Alias
 from semcache.routing.hearing import Ears
 from semcache.routing.route import Route
 from semcache.routing.salting import Salting
+from semcache.routing.sharing import Sharing
 from semcache.routing.target import Target
+from semcache.routing.widths import Widths
 from semcache.routing_parts import aliases_of, backends_of
 from semcache.settings import Settings, load_settings
 from tests.routing.members import Ears as Listener
@@ -177,3 +179,19 @@ def test_aliases() -> None:
         {"upstreams": {"a": A}, "models": {"fast": "m", "big": {"upstream": "a"}, "own": {"model": "x"}}}
     )
     assert aliases_of(settings) == {"fast": Alias("m"), "big": Alias("big", "a"), "own": Alias("x")}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"balance": "prefix"}, Widths),
+        ({"balance": "prefix", "nodes_per_prompt": 2}, int),
+        ({"balance": "prefix", "nodes_per_prompt": "all"}, type(None)),
+        ({}, type(None)),
+    ],
+)
+def test_on_how_many_nodes_a_prompt_is(told: dict[str, Any], expected: type) -> None:
+    generator = built(upstreams={"a": A}, routes={"r": {"upstreams": ["a"], **told}})["r"].generator
+    assert isinstance(generator, Route)
+    assert isinstance(generator.sharing, Sharing)
+    assert isinstance(generator.sharing.near, expected)

@@ -7,7 +7,8 @@ out, in every round. A salt of its own keeps every pass from what others left; t
 what one computes in vain pushes out what another needs. How to read it: `cached` is the share of prompt tokens that the
 engines had computed before, as their replies say it, `computed` the rest in tokens; `CPU` is that of all engines;
 `busiest` the share of calls of the node that got most. Medians over the rounds, and ratios to `in turn` round by round.
-Kinds of traffic:
+Ways: `by conversation` has a home for each conversation, on any node; `by prompt` on one node for each system prompt;
+`as served` (`balance: prefix`) on as many nodes as a system prompt's share of the traffic is worth. Kinds of traffic:
 
 - conversations: 12 of 3 turns on 3 system prompts
 - single questions: 12 system prompts with 4 questions each, more than one engine can keep
@@ -42,14 +43,19 @@ from semcache.ports import UpstreamCall
 from semcache.routing.affinity import affinity_of
 from semcache.routing.balance import Balance, Node
 from semcache.routing.route import Ordering, Route
+from semcache.routing.sharing import Sharing
 from semcache.routing.target import Target
 from semcache.routing.told import answered
+from semcache.routing.widths import Widths
 
 IN_TURN = "in turn"
 
 
 class Homeless:
     """No call belongs to anybody."""
+
+    def note(self, affinity: bytes) -> None:
+        """Take no notice."""
 
     def home(self, affinity: bytes, nodes: Sequence[Node]) -> str:
         """Give nobody."""
@@ -82,8 +88,9 @@ class ByChance(Homeless):
 WAYS: dict[str, Callable[[], Ordering]] = {
     IN_TURN: InTurn,
     "by chance": ByChance,
-    "by affinity": Balance,
-    "by affinity, 1 node a prompt": lambda: Balance(nodes_per_prompt=1),
+    "by conversation": lambda: Sharing(Balance()),
+    "by prompt": lambda: Sharing(Balance(), 1),
+    "as served": lambda: Sharing(Balance(), Widths()),
 }
 
 

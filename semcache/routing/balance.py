@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semcache.routing.affinity import head_of
-from semcache.routing.rendezvous import first, ranked
+from semcache.routing.rendezvous import ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,21 @@ class Node:
 class Balance:
     """How calls are shared out.
 
-    A node is full with `floor` calls and more than `load_factor` times its share by weight. `nodes_per_prompt`: to
-    how many nodes the conversations of one head keep while these are not full; None: to all.
+    A node is full with `floor` calls and more than `load_factor` times its share by weight.
     """
 
     load_factor: float = 1.25
     floor: int = 4
-    nodes_per_prompt: int | None = None
 
-    def order(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
+    def order(self, affinity: bytes, nodes: Sequence[Node], near: int | None = None) -> list[str]:
         """Give the names of the nodes in the order in which they are to be asked.
 
         Args:
             affinity: see `affinity.affinity_of`; must not be empty.
             nodes: those that can be asked.
+            near: to how many nodes the conversations of one head keep while these are not full; None: to all.
         """
-        rank = self._ranked(affinity, nodes)
+        rank = ranks(affinity, nodes, near)
         bound = self.bounds(nodes)
         active = {node.name: node.active for node in nodes}
         roomy = [name for name in rank if active[name] < bound[name]]
@@ -51,10 +50,6 @@ class Balance:
         # The drained stand last whatever the others do.
         full.sort(key=lambda name: active[name] / bound[name] if bound[name] else math.inf)
         return roomy + full
-
-    def home(self, affinity: bytes, nodes: Sequence[Node]) -> str:
-        """Give the node that takes such a call while none is full; "": there are no nodes."""
-        return next(iter(self._ranked(affinity, nodes)), "")
 
     def bounds(self, nodes: Sequence[Node]) -> dict[str, int]:
         """Give how many calls each node may have under way, the one at hand included."""
@@ -67,13 +62,14 @@ class Balance:
             for node in nodes
         }
 
-    def _ranked(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
-        weights = {node.name: node.weight for node in nodes}
-        rank = ranked(affinity, weights)
-        if self.nodes_per_prompt is None or self.nodes_per_prompt >= len(nodes):
-            return rank
-        head = head_of(affinity)
-        near = set(first(head, (name for name in weights if weights[name]), self.nodes_per_prompt))
-        return [name for name in rank if name in near] + [
-            name for name in ranked(head, weights) if name not in near
-        ]
+
+def ranks(affinity: bytes, nodes: Sequence[Node], near: int | None = None) -> list[str]:
+    """Give the names of the nodes in the order of a call that finds none of them full; its home stands first."""
+    weights = {node.name: node.weight for node in nodes}
+    rank = ranked(affinity, weights)
+    if near is None or near >= len(nodes):
+        return rank
+    head = head_of(affinity)
+    by_head = ranked(head, weights)
+    close = set(by_head[:near])
+    return [name for name in rank if name in close] + by_head[near:]

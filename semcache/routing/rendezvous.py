@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 _SPACE = float(1 << 64)
 
@@ -17,11 +17,6 @@ _SPACE = float(1 << 64)
 def ranked(key: bytes, weights: Mapping[str, float]) -> list[str]:
     """Give the names, the key's home first; those of weight 0 stand last."""
     return sorted(weights, key=lambda name: _score(key, name, weights[name]), reverse=True)
-
-
-def first(key: bytes, names: Iterable[str], count: int) -> list[str]:
-    """Give the `count` names that come first for a key, all weighing the same."""
-    return ranked(key, dict.fromkeys(names, 1.0))[:count]
 
 
 def _score(key: bytes, name: str, weight: float) -> tuple[float, float]:

@@ -45,7 +45,11 @@ class Retrying:
 
 
 class Ordering(Protocol):
-    """Shares calls out; `balance.Balance` is the one that is served with."""
+    """Shares calls out; `sharing.Sharing` is the one that is served with."""
+
+    def note(self, affinity: bytes) -> None:
+        """Take notice of a call; once, before it is shared out."""
+        ...
 
     def order(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
         """Give the names of the nodes in the order in which they are to be asked."""
@@ -71,7 +75,7 @@ class Route:
     Args:
         name: from the configuration.
         targets: in the order of the configuration, fallbacks last; the first is whose the name is.
-        balance: how calls are shared out.
+        sharing: how calls are shared out.
         retrying: after what another one is asked.
         heard: who hears of it; None: nobody.
         fresh: gives a random affinity.
@@ -79,7 +83,7 @@ class Route:
 
     name: str
     targets: tuple[Target, ...]
-    balance: Ordering
+    sharing: Ordering
     retrying: Retrying = Retrying()
     heard: Heard | None = None
     fresh: Callable[[], bytes] = fresh
@@ -124,14 +128,16 @@ class Route:
             raise RequestError(message, code="unroutable", param="Semcache-Upstream")
         shared = [target for target in able if not target.is_fallback]
         affinity = call.affinity or self.fresh()
+        if call.affinity:
+            self.sharing.note(affinity)
         order = self._ordered([target for target in shared if not target.member.refuses], affinity)
         order += [target for target in able if target.is_fallback and not target.member.refuses]
         # One that refuses says why.
-        return Plan(tuple(order) or (able[0],), self.balance.home(affinity, _nodes(shared)))
+        return Plan(tuple(order) or (able[0],), self.sharing.home(affinity, _nodes(shared)))
 
     def _ordered(self, targets: Sequence[Target], affinity: bytes) -> list[Target]:
         by_place = {target.place: target for target in targets}
-        return [by_place[place] for place in self.balance.order(affinity, _nodes(targets))]
+        return [by_place[place] for place in self.sharing.order(affinity, _nodes(targets))]
 
 
 @dataclass(frozen=True, slots=True)

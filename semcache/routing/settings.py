@@ -156,9 +156,10 @@ class RouteSettings(_Strict):
     """Several upstreams under one name.
 
     `balance: weighted` shares conversations out by weight; `prefix` is for nodes that hold computed prompts: it
-    bounds their load more tightly, and can keep a system prompt on `nodes_per_prompt` of them. A node takes a
-    conversation that is not its own while its own node has `spread_above` calls under way and more than
-    `load_factor` times its fair share. `client_keys`: who gets a client's own key.
+    bounds their load more tightly, and keeps the conversations of one system prompt on `nodes_per_prompt` of them
+    (`auto`: as many as its share of the traffic is worth). A node takes a conversation that is not its own while
+    its own node has `spread_above` calls under way and more than `load_factor` times its fair share. `client_keys`:
+    who gets a client's own key.
     """
 
     upstreams: Annotated[tuple[TargetSettings, ...], Field(min_length=1)]
@@ -166,7 +167,7 @@ class RouteSettings(_Strict):
     balance: Literal["weighted", "prefix"] = "weighted"
     load_factor: Annotated[float, Field(ge=1, le=100)] = 1.25
     spread_above: Annotated[int, Field(ge=1)] | None = None
-    nodes_per_prompt: Annotated[int, Field(ge=1)] | None = None
+    nodes_per_prompt: Literal["auto", "all"] | Annotated[int, Field(ge=1)] = "auto"
     retry_on: tuple[Failure, ...] = (429, "5xx")
     tries: Annotated[int, Field(ge=1, le=10)] = 3
     client_keys: Literal["first", "all"] = "first"
@@ -181,8 +182,8 @@ class RouteSettings(_Strict):
 
     @field_validator("nodes_per_prompt")
     @classmethod
-    def _is_for_prefixes(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is not None and info.data.get("balance") != "prefix":
+    def _is_for_prefixes(cls, value: int | str, info: ValidationInfo) -> int | str:
+        if value != "auto" and info.data.get("balance") != "prefix":
             raise ValueError("goes with balance: prefix")
         return value
 

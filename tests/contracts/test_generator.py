@@ -14,6 +14,7 @@ from semcache.errors import UpstreamError
 from semcache.ports import Generator, UpstreamCall, UpstreamReply
 from semcache.routing.balance import Balance
 from semcache.routing.route import Route
+from semcache.routing.sharing import Sharing
 from semcache.routing.target import Target
 from tests.fakes.generator import FakeGenerator, FakeReply
 from tests.fakes.upstream_server import Behaviour, UpstreamServer, cut, hang_up, reply, stall
@@ -52,7 +53,7 @@ async def real(case: str) -> AsyncIterator[Generator]:
 async def routed(case: str) -> AsyncIterator[Generator]:
     async with real(case) as upstream:
         assert isinstance(upstream, HttpUpstream)
-        yield Route("pool", (Target(upstream, frozenset({"openai.chat"})),), Balance())
+        yield Route("pool", (Target(upstream, frozenset({"openai.chat"})),), Sharing(Balance()))
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from semcache.errors import UpstreamError
 from semcache.ports import UpstreamCall
 from semcache.routing.balance import Balance
 from semcache.routing.route import Retrying, Route
+from semcache.routing.sharing import Sharing
 from semcache.routing.target import Target
 from tests.fakes.generator import FakeReply
 
@@ -76,7 +77,7 @@ def route(*targets: Target, **given: Any) -> Route:
     return Route(
         "pool",
         targets,
-        given.pop("balance", Balance(floor=10_000)),
+        Sharing(given.pop("balance", Balance(floor=10_000))),
         given.pop("retrying", Retrying()),
         **given,
     )

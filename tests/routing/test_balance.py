@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.routing.balance import Balance, Node
+from semcache.routing.sharing import Sharing
+from semcache.routing.widths import Widths
 
 PLAIN = Balance(load_factor=1.25, floor=1)
 
@@ -40,8 +43,8 @@ NODES = st.lists(
 def test_whoever_takes_a_call_has_room_for_it(
     nodes: list[Node], affinity: bytes, factor: float, floor: int, near: int | None
 ) -> None:
-    balance = Balance(factor, floor, near)
-    order = balance.order(affinity, nodes)
+    balance = Balance(factor, floor)
+    order = balance.order(affinity, nodes, near)
     assert sorted(order) == sorted(node.name for node in nodes), "everybody stands in the order, once"
     taker = next(node for node in nodes if node.name == order[0])
     total = sum(node.active for node in nodes if node.weight) + 1
@@ -66,7 +69,7 @@ def test_a_key_that_spills_goes_to_the_same_second_node() -> None:
     for _ in range(3):
         busy = taking(busy, home)
     assert balance.order(key(1, 1), busy)[0] == second
-    assert balance.home(key(1, 1), busy) == home, "whose it is does not change with the load"
+    assert Sharing(balance).home(key(1, 1), busy) == home, "whose it is does not change with the load"
 
 
 def test_below_the_floor_nobody_is_full() -> None:
@@ -102,7 +105,7 @@ def test_the_drained_are_asked_last() -> None:
 
 
 def test_a_system_prompt_can_be_kept_on_few_nodes() -> None:
-    balance = Balance(load_factor=1.25, floor=4, nodes_per_prompt=2)
+    balance = Sharing(Balance(load_factor=1.25, floor=4), 2)
     by_head = {
         head: Counter(balance.order(key(head, c), pool(6))[0] for c in range(60)) for head in range(20)
     }
@@ -116,9 +119,60 @@ def test_a_system_prompt_can_be_kept_on_few_nodes() -> None:
 
 
 def test_few_nodes_a_prompt_still_move_little() -> None:
-    balance = Balance(nodes_per_prompt=2)
+    balance = Sharing(Balance(), 2)
     keys = [key(head, conversation) for head in range(100) for conversation in range(10)]
     before = [balance.order(k, pool(4))[0] for k in keys]
     after = [balance.order(k, pool(5))[0] for k in keys]
     moved = sum(a != b for a, b in zip(before, after, strict=True)) / len(keys)
     assert moved < 0.4, "a head that changes one of its two nodes also changes who is on the other"
+
+
+def widths_of(heads: list[int], nodes: int = 4, memory: int = 2048) -> dict[int, list[int]]:
+    """Give the widths of each head, call after call."""
+    widths, seen = Widths(memory), {}
+    for head in heads:
+        name = head.to_bytes(16, "big")
+        widths.note(name)
+        seen.setdefault(head, []).append(widths.width(name, nodes))
+    return seen
+
+
+def test_a_prompt_that_everybody_uses_is_on_all_nodes_from_the_first_call() -> None:
+    assert set(widths_of([1] * 50)[1]) == {4}
+
+
+def test_of_many_prompts_each_is_on_one() -> None:
+    seen = widths_of([number % 16 for number in range(800)])
+    assert all(widths[-1] == 1 for widths in seen.values())
+    assert all(len(set(widths[2:])) == 1 for widths in seen.values()), "and that is clear soon"
+
+
+def test_a_prompt_that_becomes_hot_gets_more_nodes_one_by_one() -> None:
+    quiet = [number % 20 for number in range(400)]
+    hot = widths_of(quiet + [0 if number % 10 else number % 20 for number in range(2000)])[0]
+    assert hot[19] == 1
+    assert hot[-1] == 4, "nine tenths of the traffic of four nodes"
+    steps = [b - a for a, b in itertools.pairwise(hot[5:])]
+    assert set(steps) == {0, 1}, "and never loses one meanwhile"
+
+
+@given(st.lists(st.integers(0, 30), max_size=400), st.integers(1, 9))
+@settings(max_examples=50)
+def test_widths_are_of_nodes_that_are_there(heads: list[int], nodes: int) -> None:
+    seen = widths_of(heads, nodes, memory=64)
+    assert all(1 <= width <= nodes for widths in seen.values() for width in widths)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    widths = Widths(memory=64)
+    for number in range(10_000):
+        widths.note(number.to_bytes(16, "big"))
+        widths.width(number.to_bytes(16, "big"), 4)
+    assert len(widths._counts) <= 64
+    assert len(widths._widths) <= 64
+
+
+def test_shares_that_wobble_move_nothing() -> None:
+    heads = [0, 1, 2, 3] * 200
+    turns = [head for start in range(0, 800, 8) for head in sorted(heads[start : start + 8])]
+    assert all(len(set(widths[3:])) == 1 for widths in widths_of(turns, 5).values())

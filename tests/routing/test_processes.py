@@ -44,13 +44,19 @@ async def test_conversations_stay_where_they_are_and_a_lost_node_moves_its_own_o
             assert await turns(route, talks) == first, "and all come back"
 
 
-async def test_a_node_that_comes_takes_about_its_share() -> None:
+@pytest.mark.parametrize("prompts", [1, 200])
+async def test_a_node_that_comes_takes_about_its_share(prompts: int) -> None:
+    def talks() -> list[Conversation]:
+        return [Conversation(number, f"Prompt {number % prompts}.") for number in range(200)]
+
     with nodes(5) as pool:
         async with routed(pool[:4]) as four, routed(pool) as five:
-            before = await turns(four, conversations(200))
-            after = await turns(five, conversations(200))
+            before = await turns(four, talks())
+            after = await turns(five, talks())
     moved = [new for old, new in zip(before, after, strict=True) if old != new]
-    assert set(moved) == {"n4"}
+    # The first few prompts look hot until there are more.
+    assert Counter(moved).most_common(1)[0][0] == "n4"
+    assert len([name for name in moved if name != "n4"]) <= (0 if prompts == 1 else 6)
     assert 0.1 < len(moved) / 200 < 0.32, "about a fifth"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.routing.rendezvous import first, ranked
+from semcache.routing.rendezvous import ranked
 
 KEYS = [number.to_bytes(16, "big") for number in range(4000)]
 NAMES = st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=8, unique=True)
@@ -60,8 +60,3 @@ def test_a_node_that_weighs_more_takes_keys_from_all_and_gives_none() -> None:
 
 def test_the_drained_stand_last() -> None:
     assert all(ranked(key, {"a": 0, "b": 1, "c": 2})[-1] == "a" for key in KEYS[:200])
-
-
-def test_the_first_few_of_a_key() -> None:
-    names = [f"n{number}" for number in range(5)]
-    assert all(first(key, names, 2) == ranked(key, dict.fromkeys(names, 1.0))[:2] for key in KEYS[:50])
