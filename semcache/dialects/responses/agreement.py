@@ -19,6 +19,8 @@ _DELTAS = {f"{kind.stem}.delta": kind for kind in KINDS}
 _DONES = {f"{kind.stem}.done": kind for kind in KINDS}
 _PART_ADDED = frozenset(f"{kind.brackets}.added" for kind in KINDS if kind.brackets)
 _PART_DONE = frozenset(f"{kind.brackets}.done" for kind in KINDS if kind.brackets)
+_IDLE = ("keepalive", "ping")
+"""Events that only keep a connection open."""
 _BEGINS = frozenset(("response.created", "response.in_progress", "response.queued"))
 _LATE = frozenset(
     (
@@ -30,6 +32,8 @@ _LATE = frozenset(
         "error",
         "semcache_chat",
         "tool_usage",
+        "moderation",
+        "access_programs",
     )
 )
 """Fields of a response that are not settled when it begins."""
@@ -52,10 +56,10 @@ class Agreement:
         self._odd = False
 
     def take(self, event: dict[str, Any]) -> None:
-        """Take any event but the one at the end."""
-        kind = event.get("type")
-        if not isinstance(kind, str):
-            self._odd = True
+        """Take any event but the one at the end; its type is a text."""
+        kind: str = event["type"]
+        if kind in _IDLE:
+            self._only(event)
         elif kind in _DELTAS:
             self._delta(_DELTAS[kind], event)
         elif kind in _DONES:
