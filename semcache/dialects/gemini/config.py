@@ -38,6 +38,8 @@ _SEARCHES = frozenset(
 )  # fmt: skip
 """Tools that look things up in the world."""
 _DECLARED = frozenset(("name", "description", "parametersJsonSchema"))
+_TOLD_LATER = frozenset(("response", "responseJsonSchema"))
+"""The form of a tool's results: a chat model sees the results themselves."""
 
 
 @dataclass(slots=True)
@@ -155,7 +157,7 @@ class Config:
         if not isinstance(function, dict):
             self.unsayable.append(f"tools[{number}].functionDeclarations")
             return {}
-        known = (*_DECLARED, "parameters")
+        known = (*_DECLARED, *_TOLD_LATER, "parameters")
         self.unsayable += [f"tools[{number}].functionDeclarations.{k}" for k in function if k not in known]
         out = {name: function[name] for name in ("name", "description") if name in function}
         if "parametersJsonSchema" in function:

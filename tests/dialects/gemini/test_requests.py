@@ -103,6 +103,10 @@ def test_numbers_may_be_texts() -> None:
         (body("hi", generationConfig=5), ["generationConfig"]),
         (body("hi", tools=[{"googleSearch": {}}]), ["tools[0].googleSearch"]),
         (body("hi", tools=[{"codeExecution": {}}]), ["tools[0].codeExecution"]),
+        (
+            body("hi", tools=[{"functionDeclarations": [{"name": "f", "behavior": "NON_BLOCKING"}]}]),
+            ["tools[0].functionDeclarations.behavior"],
+        ),
         (body("hi", toolConfig={"functionCallingConfig": {"mode": "VALIDATED"}}), ["toolConfig"]),
         (body("hi", safetySettings=[{"category": "X", "threshold": "BLOCK_ONLY_HIGH"}]), ["safetySettings"]),
         (body("hi", cachedContent="cachedContents/1"), ["cachedContent"]),
@@ -134,6 +138,9 @@ def test_what_a_chat_model_cannot_be_told_is_named_and_counts(native: Any, names
         config(responseModalities=["TEXT"]),
         config(responseMimeType="text/plain"),
         body("hi", safetySettings=[{"category": "X", "threshold": "BLOCK_NONE"}]),
+        body(
+            "hi", tools=[{"functionDeclarations": [{"name": "f", "responseJsonSchema": {"type": "string"}}]}]
+        ),
     ],
     ids=str,
 )
@@ -325,7 +332,7 @@ def test_any_request_may_be_spelled_both_ways(native: dict[str, Any]) -> None:
     assert identity(snake(native, "request")) == identity(native)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(requests, st.integers(0, 10**6))
 def test_no_two_requests_are_one(native: dict[str, Any], at: int) -> None:
     places = [path for path, _ in leaves(native)]
@@ -345,7 +352,7 @@ def with_roles(native: dict[str, Any]) -> Any:
     return said({**native, "contents": [{"role": "user", **one} for one in native["contents"]]})
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(requests, requests)
 def test_only_equal_requests_are_one(one: dict[str, Any], other: dict[str, Any]) -> None:
     for name in one.keys() & other.keys():

@@ -263,13 +263,13 @@ def test_generate_is_asked_one_question_only() -> None:
             OLLAMA_GENERATE.write(body)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(chats, st.integers(0, 10**6))
 def test_no_two_chats_are_one(body: dict[str, Any], at: int) -> None:
     differ(body, at, OLLAMA_CHAT)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(generates, st.integers(0, 10**6))
 def test_no_two_generates_are_one(body: dict[str, Any], at: int) -> None:
     differ(body, at, OLLAMA_GENERATE)
@@ -289,7 +289,7 @@ def differ(body: dict[str, Any], at: int, dialect: OllamaChat) -> None:
     assert before != after, path
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(chats, chats)
 def test_only_equal_chats_are_one(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Anything taken from one request and put into the other shows."""
