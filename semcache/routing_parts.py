@@ -8,26 +8,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from semcache.answer.interpreting import Interpreter
 from semcache.answer.limits import Limits
 from semcache.answer.upstream import HttpUpstream
 from semcache.dialects.dialect import Family
+from semcache.dialects.table import BY_NAME
 from semcache.journey import Backend
 from semcache.models.catalogue import resolve
 from semcache.prefixes import Prefixes
 from semcache.routing.aliases import Alias
 from semcache.routing.balance import Balance
-from semcache.routing.checks import common_speech
+from semcache.routing.checks import Telling, common_speech, told_in
 from semcache.routing.credentials import key_pair
 from semcache.routing.hearing import Ears
 from semcache.routing.route import Retrying, Route
 from semcache.routing.salting import Salting
 from semcache.routing.settings import (
+    CHAT,
     ENGINE_SPEAKS,
+    TRANSLATED,
     RouteSettings,
     TargetSettings,
     UpstreamSettings,
@@ -35,9 +42,12 @@ from semcache.routing.settings import (
     statuses_of,
 )
 from semcache.routing.sharing import Sharing
-from semcache.routing.target import Member, Target
+from semcache.routing.target import Member, Spoken, Target
 from semcache.routing.widths import Widths
 from semcache.settings import Settings, resolve_secret
+
+_VERSIONS = {"anthropic.messages": ((b"anthropic-version", b"2023-06-01"),)}
+"""What dialects want to be told beside the request."""
 
 
 def backends_of(
@@ -169,9 +179,10 @@ class _Built:
         same_model = not is_fallback and target.model == first.model
         key = upstream.api_key if upstream is not None else None
         family = self._family(target.name)
+        member, speaks = self._told(target.name)
         return Target(
-            member=self.members[target.name],
-            speaks=self._speaks()[target.name],
+            member=member,
+            speaks=speaks,
             family=family,
             weight=target.weight,
             model=target.model or "",
@@ -181,6 +192,16 @@ class _Built:
             takes_client_keys=self.route.client_keys == "all" or self._is_beside(target.name, first.name),
             is_inner=upstream is None,
         )
+
+    def _told(self, name: str) -> tuple[Member, frozenset[str]]:
+        """Give an upstream and what it takes: chat alone, through an interpreter, where it has no dialect of the route's."""
+        member, native = self.members[name], self._speaks()[name]
+        if told_in(common_speech(self.route, self._speaks()), native) is Telling.AS_IT_IS:
+            return member, native
+        dialect = BY_NAME[next(own for own in sorted(TRANSLATED) if own in native)]
+        headers = _VERSIONS.get(dialect.name, ())
+        interpreter = Interpreter(member, dialect, headers, partial(secrets.token_hex, 12), time.time)
+        return Spoken(member, interpreter), frozenset({CHAT})
 
     def _family(self, name: str) -> Family:
         upstream = self.settings.all_upstreams.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from semcache.routing.route import Route
 from semcache.routing.salting import Salting
 from semcache.routing.sharing import Sharing
 from semcache.routing.target import Target
+from semcache.routing.told import Answered, answered
 from semcache.routing.widths import Widths
 from semcache.routing_parts import aliases_of, backends_of
 from semcache.settings import Settings, load_settings
+from tests.fakes.upstream_server import UpstreamServer, error_reply, json_reply
 from tests.routing.members import Ears as Listener
 from tests.routing.members import chat
 
@@ -119,6 +122,47 @@ def test_a_key_that_is_not_there_is_told_at_the_start() -> None:
         built(
             upstreams={"a": {**A, "api_key": "env:NOT_SET"}},
         )
+
+
+async def test_a_fallback_with_another_api_is_asked_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-1")
+    answer = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-x",
+        "content": [{"type": "text", "text": "Paris."}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 5, "output_tokens": 2},
+    }
+    async with UpstreamServer(error_reply(503)) as first, UpstreamServer(json_reply(answer)) as second:
+        claude = {"base_url": second.origin, "protocol": "anthropic", "api_key": "env:KEY"}
+        told = {"upstreams": ["a"], "fallback": [{"name": "claude", "model": "claude-x"}]}
+        backends = built(upstreams={"a": {"base_url": first.url}, "claude": claude}, routes={"r": told})
+        body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Capital?"}], "max_tokens": 9}
+        headers = ((b"content-type", b"application/json"), (b"openai-organization", b"org"))
+        route = backends["r"].generator
+        reply = await route.open(chat(body, headers=headers))
+        said = json.loads(b"".join([part async for part in reply.body()]))
+        await reply.aclose()
+        assert answered(reply.headers) == Answered("claude", "claude-x", is_own=False)
+        assert said["choices"][0]["message"]["content"] == "Paris."
+        seen = second.requests[0]
+        assert (seen.target, seen.json()["model"]) == ("/v1/messages", "claude-x")
+        assert (seen.header("x-api-key"), seen.header("anthropic-version")) == ("sk-1", "2023-06-01")
+        assert seen.header("openai-organization") is None
+        assert first.requests[0].header("openai-organization") == "org"
+        # What cannot be said there is no fallback's to answer: the first one's word counts.
+        reply = await route.open(chat({**body, "logprobs": True, "n": 3}))
+        assert (reply.status, second.calls) == (503, 1)
+        await reply.aclose()
+        # Nor is another dialect.
+        reply = await route.open(chat({"model": "m", "input": "x"}, path="/v1/responses"))
+        assert (reply.status, second.calls) == (503, 1)
+        await reply.aclose()
+        for backend in backends.values():
+            await backend.generator.aclose()
 
 
 def test_a_route_speaks_what_all_its_upstreams_do() -> None:

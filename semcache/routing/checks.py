@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from semcache.errors import PolicyError
-from semcache.routing.settings import ENGINE_SPEAKS, AliasSettings, RouteSettings, UpstreamSettings
+from semcache.routing.settings import (
+    CHAT,
+    ENGINE_SPEAKS,
+    TRANSLATED,
+    AliasSettings,
+    RouteSettings,
+    UpstreamSettings,
+)
 
 
 def check_routes(
@@ -65,11 +73,33 @@ def _check_route(name: str, route: RouteSettings, speaks: Mapping[str, frozenset
     if not common:
         raise PolicyError(f"routes.{name}.upstreams: they have no dialect in common; see their `speaks`")
     for number, target in enumerate(route.fallback):
-        if not common & speaks[target.name]:
-            raise PolicyError(
-                f"routes.{name}.fallback.{number}.name: {target.name!r} takes none of what the route's upstreams "
-                f"are told in ({', '.join(sorted(common))}); it could never be asked"
-            )
+        place = f"routes.{name}.fallback.{number}"
+        match told_in(common, speaks[target.name]):
+            case Telling.NOT:
+                raise PolicyError(
+                    f"{place}.name: {target.name!r} takes none of what the route's upstreams are told in "
+                    f"({', '.join(sorted(common))}); it could never be asked"
+                )
+            case Telling.TRANSLATED if target.model is None:
+                raise PolicyError(
+                    f"{place}.model: say which model of {target.name!r} answers; its API is another, so that it "
+                    "does not know the names of the route's"
+                )
+
+
+class Telling(StrEnum):
+    """How a fallback can be told what a route's upstreams are."""
+
+    AS_IT_IS = "as it is"
+    TRANSLATED = "translated"
+    NOT = "not"
+
+
+def told_in(common: frozenset[str], native: frozenset[str]) -> Telling:
+    """Say how an upstream that speaks `native` can be asked for others that have `common` in common."""
+    if common & native:
+        return Telling.AS_IT_IS
+    return Telling.TRANSLATED if CHAT in common and TRANSLATED & native else Telling.NOT
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:

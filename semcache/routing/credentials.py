@@ -14,6 +14,8 @@ Pair = tuple[bytes, bytes]
 NAMES = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key"})
 """Headers that hold a key, in lower case."""
 
+_OF_ONE_API = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
+"""Beginnings of header names that speak of one family's API."""
 _BEARER = "bearer "
 
 
@@ -35,6 +37,11 @@ def split_credentials(headers: Iterable[Pair]) -> tuple[tuple[Pair, ...], tuple[
     for pair in headers:
         (keys if pair[0].lower() in NAMES else plain).append(pair)
     return tuple(plain), tuple(keys)
+
+
+def without_vendor(headers: Iterable[Pair]) -> tuple[Pair, ...]:
+    """Give the headers that say nothing about one family's API (organisations, versions, beta features)."""
+    return tuple(pair for pair in headers if not pair[0].lower().startswith(_OF_ONE_API))
 
 
 def for_family(pairs: Iterable[Pair], family: Family, written_for: Family) -> tuple[Pair, ...]:

@@ -175,7 +175,7 @@ class _Attempts:
     def __init__(self, route: Route, plan: Plan) -> None:
         self._route = route
         self._plan = plan
-        self._first: UpstreamReply | UpstreamError | None = None
+        self._first: UpstreamReply | UpstreamError | RequestError | None = None
 
     async def run(self, call: UpstreamCall) -> UpstreamReply:
         """Ask one after another."""
@@ -186,6 +186,9 @@ class _Attempts:
                 continue
             try:
                 reply = Told(await target.member.open(told), target.answered)
+            except RequestError as error:
+                # It has no words for this; another may.
+                self._first = self._first or error
             except UpstreamError as error:
                 self._note(target, "failed")
                 self._first = self._first or error
@@ -205,7 +208,7 @@ class _Attempts:
 
     def _outcome(self) -> UpstreamReply:
         first, self._first = self._first, None
-        if isinstance(first, UpstreamError):
+        if isinstance(first, UpstreamError | RequestError):
             raise first
         if first is not None:
             return first
@@ -235,5 +238,5 @@ class _Attempts:
 
     async def aclose(self) -> None:
         """Let go of a reply that nobody gets."""
-        if self._first is not None and not isinstance(self._first, UpstreamError):
+        if self._first is not None and not isinstance(self._first, UpstreamError | RequestError):
             await self._first.aclose()

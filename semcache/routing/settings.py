@@ -56,6 +56,10 @@ ENGINE_SPEAKS: frozenset[str] = frozenset({"openai.chat"})
 SALTED: frozenset[str] = frozenset({"openai.chat", "openai.completions", "openai.responses"})
 """Dialects in which a node can be told whose a prompt is."""
 
+CHAT = "openai.chat"
+TRANSLATED: frozenset[str] = frozenset({"anthropic.messages", "ollama.chat", "gemini.generate"})
+"""Dialects into which chat can be put: upstreams that speak one of them can be asked in chat's words too."""
+
 _SPEAKS: dict[str, frozenset[str]] = {
     "openai": frozenset({"openai.chat", "openai.completions", "openai.responses", "openai.embeddings"}),
     "anthropic": frozenset({"anthropic.messages"}),

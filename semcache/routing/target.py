@@ -13,9 +13,9 @@ import orjson
 
 from semcache.core import JsonObject
 from semcache.dialects.dialect import Family
-from semcache.ports import UpstreamCall, UpstreamReply
+from semcache.ports import Generator, UpstreamCall, UpstreamReply
 from semcache.routing.aliases import body_under, path_under
-from semcache.routing.credentials import Pair, for_family, split_credentials
+from semcache.routing.credentials import Pair, for_family, split_credentials, without_vendor
 from semcache.routing.told import Answered
 
 
@@ -49,6 +49,47 @@ class Member(Protocol):
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A member that is asked through somebody who speaks for it.
+
+    Args:
+        member: whose load it is.
+        generator: asks the member in its own words.
+    """
+
+    member: Member
+    generator: Generator
+
+    @property
+    def name(self) -> str:
+        """Name from the configuration."""
+        return self.member.name
+
+    @property
+    def active(self) -> int:
+        """Calls under way."""
+        return self.member.active
+
+    @property
+    def waiting(self) -> int:
+        """Those of them that wait for a place."""
+        return self.member.waiting
+
+    @property
+    def refuses(self) -> bool:
+        """True while calls would fail at once."""
+        return self.member.refuses
+
+    async def open(self, call: UpstreamCall) -> UpstreamReply:
+        """Send a call; errors as for `ports.Generator`, and RequestError for what cannot be said."""
+        return await self.generator.open(call)
+
+    async def aclose(self) -> None:
+        """Close the member."""
+        await self.member.aclose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +147,8 @@ class Target:
             keys = for_family(keys, self.family, written_for)
         elif self.key is not None:
             keys = (self.key,)
+        if self.family != written_for:
+            plain = without_vendor(plain)
         call = replace(call, headers=(*plain, *keys))
         return self._renamed(call) if self.model else call
 

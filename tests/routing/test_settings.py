@@ -111,7 +111,11 @@ def test_the_local_engine_can_be_a_fallback_where_it_runs(
         ({"routes": {"r": {"upstreams": ["alpha", "claude"]}}}, "they have no dialect in common"),
         (
             {"routes": {"r": {"upstreams": ["alpha"], "fallback": ["claude"]}}},
-            "fallback.0.name: 'claude' takes none of what .*openai.chat",
+            "fallback.0.model: say which model",
+        ),
+        (
+            {"routes": {"r": {"upstreams": ["claude"], "fallback": ["alpha"]}}},
+            "fallback.0.name: 'alpha' takes none of what .*anthropic.messages",
         ),
         ({"routes": {"r": {"upstreams": [{"name": "alpha", "weight": 0}]}}}, "every weight is 0"),
         ({"routes": {"r": {"upstreams": []}}}, "routes.r.upstreams: "),
