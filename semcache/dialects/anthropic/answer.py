@@ -14,6 +14,7 @@ import orjson
 
 from semcache.core import JsonObject
 from semcache.dialects.anthropic.counts import chat_usage, native_usage
+from semcache.dialects.halves import dumped
 
 _FRESH = frozenset(("id", "diagnostics"))
 """Fresh in every replay, or about the one call's prompt."""
@@ -85,7 +86,7 @@ def call_of(block: Mapping[str, Any]) -> dict[str, Any]:
     given = block.get("input")
     if not isinstance(given, dict):
         raise ValueError("a tool_use block without an input")
-    function = {"name": block.get("name"), "arguments": orjson.dumps(given).decode()}
+    function = {"name": block.get("name"), "arguments": dumped(given).decode()}
     return {"id": block.get("id"), "type": "function", "function": function}
 
 
@@ -105,7 +106,8 @@ def write_answer(chat: JsonObject) -> dict[str, Any]:
         raise ValueError("a choice without a message of the assistant's")
     _only(choice, _CHOICE, "a choice")
     _only(message, _MESSAGE, "a message")
-    if any((choice.get("logprobs") or {}).values()):
+    logprobs = choice.get("logprobs") or {}
+    if not isinstance(logprobs, dict) or any(logprobs.values()):
         raise ValueError("a message has no word for logprobs")
     content = list(_blocks(message))
     stopped, sequence = stop_of(choice, message)
@@ -129,7 +131,7 @@ def stop_of(choice: Mapping[str, Any], message: Mapping[str, Any]) -> tuple[str 
         ValueError: nobody knows the finish reason.
     """
     finish, sequence = choice.get("finish_reason"), choice.get("stop_reason")
-    if finish not in _STOP:
+    if not isinstance(finish, str | None) or finish not in _STOP:
         raise ValueError("a finish reason that a message has no word for")
     if message.get("refusal"):
         return "refusal", None
@@ -166,7 +168,10 @@ def _blocks(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for text in (_text(message.get("content")), message.get("refusal")):
         if text:
             yield {"type": "text", "text": text}
-    for number, call in enumerate(message.get("tool_calls") or ()):
+    calls = message.get("tool_calls") or ()
+    if not isinstance(calls, list | tuple):
+        raise ValueError("calls that are no list")
+    for number, call in enumerate(calls):
         yield _tool_use(call, number)
 
 
@@ -202,10 +207,9 @@ def read_arguments(arguments: Any) -> dict[str, Any]:
 def _text(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
-    texts = [part.get("text") if _is_text(part) else None for part in content or ()]
-    if not isinstance(content, list) or None in texts:
+    if not isinstance(content, list) or not all(map(_is_text, content)):
         raise ValueError("content that is no text")
-    return "".join(map(str, texts))
+    return "".join(part["text"] for part in content)
 
 
 def _is_text(part: Any) -> bool:

@@ -36,23 +36,14 @@ _CODE = ("code_execution", "bash_code_execution", "text_editor_code_execution")
 def read_request(body: dict[str, Any], path: str, query: bytes) -> Translated:
     """Read a request, see `Dialect.read`."""
     _check(body)
-    turns, options = Turns(), Options()
-    turns.add_system(body.get("system"))
-    first = body["messages"][0]
-    marks: dict[str, Any] = {}
-    if first["role"] == "system" and not turns.messages:
-        # A message, not the field: it may count for less.
-        marks["absent"] = True
-    for number, message in enumerate(body["messages"]):
-        turns.add(message, number)
+    turns, marks = _turns(body)
+    options = Options()
     for name, value in sorted(body.items()):
         if value is not None and name not in IRRELEVANT and name not in _READ:
             options.take(name, value)
     kept = _without_credentials(query)
     if kept:
         marks["query"] = kept.decode("latin-1")
-    if turns.failed:
-        marks["failed"] = turns.failed
     extra = {**options.extra, "system": marks} if marks else options.extra
     chat = {"model": body["model"], "messages": turns.messages, **options.chat}
     user = _user(body)
@@ -72,6 +63,27 @@ def read_request(body: dict[str, Any], path: str, query: bytes) -> Translated:
         uncacheable=_uncacheable(body, turns),
         query=kept,
     )
+
+
+def _turns(body: dict[str, Any]) -> tuple[Turns, dict[str, Any]]:
+    """Read the messages; give what they say beside chat's words too."""
+    turns, marks = Turns(), dict[str, Any]()
+    turns.add_system(body.get("system"))
+    messages = body["messages"]
+    if messages[0]["role"] == "system" and not turns.messages:
+        # A message, not the field: it may count for less.
+        marks["absent"] = True
+    try:
+        for number, message in enumerate(messages):
+            turns.add(message, number)
+    except RecursionError:
+        raise RequestError("messages: nested too deeply", param="messages") from None
+    if messages[-1]["role"] == "assistant":
+        # The answer goes on from these words; a chat model would begin anew.
+        turns.unsayable.append(f"messages[{len(messages) - 1}]")
+    if turns.failed:
+        marks["failed"] = turns.failed
+    return turns, marks
 
 
 def _check(body: dict[str, Any]) -> None:

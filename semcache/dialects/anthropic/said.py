@@ -35,7 +35,11 @@ class Said:
     """Blocks of a user message that begins with results of tools, while it may grow."""
 
     def fields(self) -> dict[str, Any]:
-        """Give `system` and `messages`."""
+        """Give `system` and `messages`.
+
+        Raises:
+            RequestError: there is nothing to answer.
+        """
         if not self._messages:
             raise RequestError("messages: must hold more than instructions", param="messages")
         if not self._system:

@@ -97,7 +97,7 @@ def can_replay(completion: Completion, *, stream: bool) -> bool:
         return True
     try:
         _of_chat(completion)
-    except (ValueError, TypeError, AttributeError):
+    except ValueError:
         return False
     return True
 

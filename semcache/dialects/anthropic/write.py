@@ -53,6 +53,9 @@ def write_request(chat: JsonObject) -> dict[str, Any]:
     said = Said()
     for number, message in enumerate(chat["messages"]):
         said.add(message, number)
+    if chat["messages"][-1]["role"] == "assistant":
+        why = "Anthropic's API would go on from these words, not answer them"
+        raise _refused(f"messages[{len(chat['messages']) - 1}]", why)
     limit = next((chat[name] for name in _LIMITS if chat.get(name) is not None), MAX_TOKENS)
     body: dict[str, Any] = {"model": chat["model"], "max_tokens": limit, **said.fields()}
     for name, value in chat.items():

@@ -270,6 +270,14 @@ def test_why_it_stopped(document: dict[str, Any], reason: str | None) -> None:
         chat({"content": "x", "tool_calls": [{**CALL, "function": {"name": "f", "arguments": "{"}}]}),
         chat({"content": "x", "tool_calls": [{**CALL, "extra_content": {"a": 1}}]}),
         chat({"content": "x"}, "function_call"),
+        chat({"content": "x"}, ["stop"]),  # type: ignore[arg-type]
+        chat({"content": "x"}, logprobs=["x"]),
+        chat({"content": "x", "tool_calls": 5}),
+        chat({"content": 5}),
+        chat({"content": "x", "reasoning": 5}),
+        {**chat({"content": "x"}), "choices": ["x"]},
+        {**chat({"content": "x"}), "choices": [{"message": "x"}]},
+        {"error": {"message": "no"}},
     ],
     ids=str,
 )

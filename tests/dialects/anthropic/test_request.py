@@ -147,6 +147,7 @@ UNSAYABLE = {
     "inference_geo": asked(user("x"), inference_geo="eu"),
     "who_knows": asked(user("x"), who_knows=1),
     "stop_sequences": asked(user("x"), stop_sequences="END"),
+    "messages[1]": asked(user("x"), assistant("The answer is (")),
 }
 
 
@@ -240,6 +241,27 @@ def test_any_request_is_read_and_its_words_kept(body: dict[str, Any]) -> None:
     assert set(found.extra) <= {*body, "system"}
     if found.prompt is not None:
         assert body["messages"][-1]["role"] == "user"
+
+
+def test_half_a_character_among_the_words_of_a_tool_is_read() -> None:
+    """The proxy passes such requests on as they are, but reads them first."""
+    found = read(asked(user("x"), assistant([{**USE, "input": {"a": "\ud83d"}}]), user([RESULT])))
+    called = found.chat["messages"][1]["tool_calls"][0]["function"]
+    assert called["arguments"] == '{"a":"\\ud83d"}'
+
+
+@pytest.mark.parametrize("depth", [400, 5000])
+def test_a_deep_input_is_read_or_refused_by_name(depth: int) -> None:
+    deep: Any = {}
+    for _ in range(depth):
+        deep = {"a": deep}
+    body = asked(user("x"), assistant([{**USE, "input": deep}]), user([RESULT]))
+    if depth == 400:
+        assert request(body).body["messages"][1]["tool_calls"]
+        return
+    with pytest.raises(RequestError) as caught:
+        request(body)
+    assert caught.value.param == "messages"
 
 
 def test_deep_nesting_is_read() -> None:

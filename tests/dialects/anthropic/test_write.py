@@ -193,7 +193,7 @@ def test_results_of_tools_and_what_follows_are_one_message() -> None:
         HI,
     ]
     assert (
-        said(HI, asked, *results, {"role": "assistant", "content": "done"})["messages"][-1]["content"]
+        said(HI, asked, *results, {"role": "assistant", "content": "done"}, HI)["messages"][-2]["content"]
         == "done"
     )
 
@@ -249,7 +249,7 @@ REFUSED = {
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}
         ]
     },
-    "messages[1].audio": {"messages": [HI, {"role": "assistant", "content": None, "audio": {"id": "a"}}]},
+    "messages[1].audio": {"messages": [HI, {"role": "assistant", "content": None, "audio": {"id": "a"}}, HI]},
     "messages[1].tool_calls[0]": {"messages": [HI, {"role": "assistant", "tool_calls": ["x"]}]},
     "messages[1].tool_calls[0].function.arguments": {
         "messages": [
@@ -257,6 +257,7 @@ REFUSED = {
             {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[1"}}]},
         ]
     },
+    "messages[1]": {"messages": [HI, {"role": "assistant", "content": "The answer is ("}]},
     "messages[1].tool_call_id": {"messages": [HI, {"role": "tool", "content": "r"}]},
 }
 
