@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import orjson
+from fastapi import FastAPI
 
 from semcache.core import Completion, Entry, EntryId, ExactKey, TenantId, Usage
 from semcache.embed.fingerprint import key_in
@@ -114,6 +115,7 @@ class Scene:
     costs: Costs
     costing: Costing
     tokens: Tokens = field(init=False)
+    apps: list[tuple[ReviewService, Costing, FastAPI]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         specs = [TokenSpec(who.name, SECRETS[who.role], who.role, (ACME,)) for who in ROLES.values()]
@@ -137,8 +139,16 @@ class Scene:
     async def words(self, tenant: TenantId = ACME) -> Sequence[str]:
         return [line.act.what for line in (await self.verdicts.log(tenant)).lines]
 
+    def app(self) -> FastAPI:
+        """Give the application of these services: made once, since its making costs more than many requests."""
+        for service, costing, app in self.apps:
+            if service is self.service and costing is self.costing:
+                return app
+        self.apps.append((self.service, self.costing, review_app(self.service, self.costing)))
+        return self.apps[-1][2]
+
     def client(self, role: Role | None = Role.OPERATOR, rules: GuardRules | None = None) -> httpx.AsyncClient:
-        app = guarded(review_app(self.service, self.costing), self.tokens, Tries(self.clock.monotonic), rules)
+        app = guarded(self.app(), self.tokens, Tries(self.clock.monotonic), rules)
         head = {"authorization": f"Bearer {SECRETS[role]}"} if role is not None else {}
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app),  # type: ignore[arg-type]
