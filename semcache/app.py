@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +24,7 @@ from semcache.cost.symptoms import Retries
 from semcache.cost_parts import Around, CostParts
 from semcache.decide.risk.prior import Prior
 from semcache.decide.verify.verifier import ForestVerifier
+from semcache.dialects.table import BY_FAMILY
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import SemcacheError
 from semcache.health import Encoders, Health
@@ -37,6 +38,7 @@ from semcache.parts import (
     interpreted,
     log_standing,
     open_or_do_without,
+    tell,
     tidying,
     upstreams_known,
     verifier_or_none,
@@ -53,6 +55,7 @@ from semcache.process import SystemClock, Tasks, quotas
 from semcache.proxy.admission import Admission
 from semcache.proxy.chat import ChatEndpoint
 from semcache.proxy.edge import Edge, LoadGate
+from semcache.proxy.model_lists import ModelLists
 from semcache.proxy.own import OwnParts, own_app
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
@@ -160,7 +163,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     index = FaissIndex(new_gpu_index=gpu_factory())
     near = NearCache(settings.store.near_entries, settings.store.near_bytes)
     listeners: list[Callable[[Change], None]] = [near.on_change]
-    follower = Follower(store, index, encoder, on_change=partial(_tell, listeners))
+    follower = Follower(store, index, encoder, on_change=partial(tell, listeners))
     tasks.spawn(follower.run())
     tasks.spawn(tidying(store))
 
@@ -207,11 +210,6 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         if settings.prewarm.enabled:
             listeners.append(_prewarm(parts, wiring, prefixes, parts.door, stack))
     return parts
-
-
-def _tell(listeners: Sequence[Callable[[Change], None]], change: Change) -> None:
-    for listen in listeners:
-        listen(change)
 
 
 def _prewarm(
@@ -350,6 +348,7 @@ class _Parts:
             clock=self.clock,
             new_request_id=self.ids.request,
             gate=self.gate,
+            models=ModelLists(pipeline.aliases, int(self.clock.now()), BY_FAMILY),
             budget=self.costs.plain_budget(),
         )
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -35,6 +35,7 @@ from semcache.models.catalogue import resolve
 from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
+from semcache.ports import Change
 from semcache.process import SystemClock
 from semcache.settings import Settings
 from semcache.store.embedded import embedded_url
@@ -187,6 +188,12 @@ def _named(domain: str, policy: CachePolicy) -> Iterator[_Named]:
         ("drafts", "reviser", policy.drafts.reviser),
     ):
         yield ("domains", domain, part, knob), wish.partition("/")[0]
+
+
+def tell(listeners: Sequence[Callable[[Change], None]], change: Change) -> None:
+    """Let everybody hear of a change in the store."""
+    for listen in listeners:
+        listen(change)
 
 
 def interpreted(

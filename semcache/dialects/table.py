@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from semcache.dialects.anthropic.wire import MESSAGES
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.completions.wire import COMPLETIONS
-from semcache.dialects.dialect import Dialect
+from semcache.dialects.dialect import Dialect, Family
 from semcache.dialects.embeddings.wire import EMBEDDINGS
 from semcache.dialects.gemini.wire import GEMINI, gemini_at
 from semcache.dialects.ollama.wire import OLLAMA_CHAT, OLLAMA_GENERATE
@@ -24,6 +24,14 @@ ALL: tuple[Dialect, ...] = (
     GEMINI,
 )
 BY_NAME: Mapping[str, Dialect] = {dialect.name: dialect for dialect in ALL}
+
+BY_FAMILY: Mapping[Family, Dialect] = {
+    "openai": CHAT,
+    "anthropic": MESSAGES,
+    "ollama": OLLAMA_CHAT,
+    "gemini": GEMINI,
+}
+"""In which dialect each API tells its errors."""
 
 _PATHS: Mapping[str, Dialect] = {
     "/v1/chat/completions": CHAT,

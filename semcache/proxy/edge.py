@@ -22,8 +22,9 @@ from semcache.proxy.account import Account
 from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone
 from semcache.proxy.directives import labels_of
-from semcache.proxy.errors import error_reply
+from semcache.proxy.errors import error_reply, request_ids
 from semcache.proxy.headers import key_in, read_request_headers
+from semcache.proxy.model_lists import ModelLists
 from semcache.proxy.passthrough import checked_path, forward, refuse_inner
 from semcache.proxy.plain_budget import PlainBudget
 from semcache.proxy.types import Answering, Endpoint, Receive, Scope, Send
@@ -45,6 +46,7 @@ class Edge:
         own: the FastAPI app with health, metrics and pages.
         backend_of: gives the upstream of a tenant, by the name a client asked for or "".
         gate: counts requests being handled, with its limit.
+        models: answers what clients ask about models.
         budget: sets aside what forwarded calls may cost; None: nobody does.
     """
 
@@ -56,6 +58,7 @@ class Edge:
     clock: Clock
     new_request_id: Callable[[], str]
     gate: LoadGate
+    models: ModelLists
     budget: PlainBudget | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,8 +110,10 @@ class Edge:
             caller = passed.caller = self.admission.caller(scope, headers)
             passed.labels = named(labels_of(headers.ours), caller.labels)
             backend = self.backend_of(caller.tenant, headers.upstream)
-            refuse_inner(backend, scope["path"])
             passed.backend = backend
+            if scope["method"] == "GET" and await self._listed(passed, scope, watched, backend, caller):
+                return
+            refuse_inner(backend, scope["path"])
             if self.budget is not None:
                 receive, passed.hold = await self.budget.enter(
                     scope, receive, headers, caller, passed.labels, backend
@@ -126,6 +131,20 @@ class Edge:
             _log.exception("pass-through failed", request_id=passed.request_id, error=type(error).__name__)
             passed.status, passed.reason = 500, "internal_error"
             await self._fail(scope, watched, SemcacheError(), passed.request_id)
+
+    async def _listed(
+        self, passed: _Passed, scope: Scope, send: _Watched, backend: Backend, caller: Caller
+    ) -> bool:
+        """Tell which models there are, where the upstream's own list would not do."""
+        body = await self.models.answer(checked_path(scope), scope["headers"], backend, caller)
+        if body is None:
+            return False
+        head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        head += request_ids(passed.request_id, _shape(scope))
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+        passed.status, passed.reason = 200, "path"
+        return True
 
     async def _fail(self, scope: Scope, send: _Watched, error: SemcacheError, request_id: str) -> None:
         """Tell of an error while one can; a reply that has begun is cut, so that nobody takes it for whole."""

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from semcache.core import Caller, Outcome, RequestRecord, TenantId, Usage
+from semcache.dialects.table import BY_FAMILY
 from semcache.errors import RequestError, UpstreamError
 from semcache.journey import Backend
 from semcache.proxy.account import Account, Used
 from semcache.proxy.edge import Edge, LoadGate
+from semcache.proxy.model_lists import ModelLists
 from tests.fakes.generator import FakeGenerator, FakeReply
 
 START = (
@@ -79,6 +81,7 @@ class Wire:
             clock=Clock(),
             new_request_id=lambda: "r1",
             gate=LoadGate(10),
+            models=ModelLists({}, 0, BY_FAMILY),
         )
 
     def post(self, path: str, body: bytes = b"{}", method: str = "POST", **headers: str) -> RequestRecord:

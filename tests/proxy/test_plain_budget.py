@@ -15,11 +15,13 @@ from semcache.budgeting.gate import Gate
 from semcache.budgeting.open_holds import OpenHolds
 from semcache.budgeting.settling import Settling
 from semcache.core import TenantId
+from semcache.dialects.table import BY_FAMILY
 from semcache.errors import UpstreamError
 from semcache.journey import Backend
 from semcache.policy.loader import load_directory
 from semcache.proxy.admission import Admission
 from semcache.proxy.edge import Edge, LoadGate
+from semcache.proxy.model_lists import ModelLists
 from semcache.proxy.plain_budget import PlainBudget
 from tests.fakes.budgets import FakeBudgets
 from tests.fakes.generator import FakeGenerator, FakeReply
@@ -64,6 +66,7 @@ class Wire:
             clock=self.clock,
             new_request_id=lambda: "r1",
             gate=LoadGate(10),
+            models=ModelLists({}, 0, BY_FAMILY),
             budget=PlainBudget(self.gate, lambda: self.snapshot, LIMIT, 5.0),
         )
 
@@ -169,7 +172,7 @@ async def test_what_no_budget_is_about_streams_untouched(
         ("/vendor/v1/completions", b"\x1f\x8b", {"content-encoding": "gzip"}),
         ("/vendor/v1/completions", b"[1, 2", {}),
         ("/vendor/v1/completions", b'{"model": 7}', {}),
-        ("/v1beta/models/gemini:generateContent", b'{"contents": []}', {}),
+        ("/vendor/v1beta/models/gemini:generateContent", b'{"contents": []}', {}),
         ("/v1/batches", b'{"input_file_id": "f"}', {}),
     ],
 )
