@@ -1,4 +1,4 @@
-"""Fixtures that every test shares, and the two markers for heavy runs."""
+"""Fixtures that every test shares, and the markers for what not every run has."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ settings.load_profile("semcache")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the heavy tests too")
+    parser.addoption("--clients", action="store_true", help="run the official clients (see scripts/clients)")
 
 
 def has_cuda() -> bool:
@@ -30,6 +31,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="heavy: run with --slow"))
+        if "clients" in item.keywords and not config.getoption("--clients"):
+            item.add_marker(pytest.mark.skip(reason="official clients: run ./scripts/clients"))
 
 
 @pytest.fixture(autouse=True)
