@@ -1,0 +1,146 @@
+"""An upstream that speaks no chat, asked in chat's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from semcache.answer.interpreting import Interpreter
+from semcache.core import Completion
+from semcache.dialects.chat.assemble import chat_assembler
+from semcache.dialects.dialect import Wanted
+from semcache.dialects.table import BY_NAME
+from semcache.errors import RequestError, UpstreamError
+from semcache.ports import UpstreamCall
+from tests.fakes.generator import FakeGenerator, FakeReply
+
+MESSAGES = BY_NAME["anthropic.messages"]
+CHAT: dict[str, Any] = {
+    "model": "claude",
+    "messages": [{"role": "user", "content": "hello"}],
+    "max_tokens": 9,
+}
+ANSWER = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-1",
+    "content": [{"type": "text", "text": "Good day."}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 3, "output_tokens": 4},
+}
+VERSION = (b"anthropic-version", b"2023-06-01")
+
+
+def interpreter(script: Callable[[UpstreamCall], FakeReply]) -> tuple[Interpreter, FakeGenerator]:
+    upstream = FakeGenerator(script)
+    return Interpreter(upstream, MESSAGES, [VERSION], lambda: "f00d", lambda: 17.9), upstream
+
+
+def call(body: dict[str, Any], path: str = "/v1/chat/completions", **headers: str) -> UpstreamCall:
+    pairs = tuple((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
+    return UpstreamCall("POST", path, pairs, orjson.dumps(body))
+
+
+async def read(of: Interpreter, asked: UpstreamCall) -> tuple[int, dict[bytes, bytes], bytes]:
+    reply = await of.open(asked)
+    return reply.status, dict(reply.headers), b"".join([part async for part in reply.body()])
+
+
+def events(*, cut: bool = False) -> bytes:
+    whole = assembled(MESSAGES, orjson.dumps(ANSWER))
+    stream = MESSAGES.layout(whole, Wanted(stream=True, include_usage=True, usage="original"))
+    body = stream.whole(b"0" * 24, b"1")
+    return body[: body.index(b"event: message_stop")] if cut else body
+
+
+def assembled(dialect: Any, body: bytes) -> Completion:
+    assembler = dialect.assembler("application/json")
+    assembler.feed(body)
+    found = assembler.finish()
+    assert isinstance(found, Completion)
+    return found
+
+
+async def test_a_question_and_its_answer_are_put_into_the_others_words() -> None:
+    asked, upstream = interpreter(lambda _: FakeReply(200, parts=(orjson.dumps(ANSWER),)))
+    status, headers, body = await read(asked, call(CHAT, x_api_key="k"))
+    sent = upstream.calls[0]
+    assert (sent.path, dict(sent.headers)[b"x-api-key"], dict(sent.headers)[VERSION[0]]) == (
+        "/v1/messages",
+        b"k",
+        VERSION[1],
+    )
+    assert isinstance(sent.body, bytes)
+    assert orjson.loads(sent.body)["messages"] == [{"role": "user", "content": "hello"}]
+    found = orjson.loads(body)
+    assert (status, headers[b"content-type"]) == (200, b"application/json")
+    assert (found["id"], found["created"], found["object"]) == ("chatcmpl-f00d", 17, "chat.completion")
+    assert found["choices"][0]["message"]["content"] == "Good day."
+    assert found["usage"]["prompt_tokens"] == 3
+
+
+async def test_a_version_that_the_call_states_holds() -> None:
+    asked, upstream = interpreter(lambda _: FakeReply(200, parts=(orjson.dumps(ANSWER),)))
+    await read(asked, call(CHAT, anthropic_version="2030-01-01"))
+    named = [value for name, value in upstream.calls[0].headers if name == VERSION[0]]
+    assert named == [b"2030-01-01"]
+
+
+@pytest.mark.parametrize("usage", [True, False])
+async def test_a_stream_is_a_chat_stream(usage: bool) -> None:
+    kind = (b"content-type", b"text/event-stream")
+    asked, _ = interpreter(lambda _: FakeReply(200, (kind,), parts=(events()[:70], events()[70:])))
+    options = {"stream": True, "stream_options": {"include_usage": usage}}
+    _, headers, body = await read(asked, call(CHAT | options))
+    assert headers[b"content-type"].startswith(b"text/event-stream")
+    assembler = chat_assembler("text/event-stream")
+    assert assembler is not None
+    assembler.feed(body)
+    found = assembler.finish()
+    assert isinstance(found, Completion)
+    assert orjson.loads(found.body)["choices"][0]["message"]["content"] == "Good day."
+    assert (found.usage is not None) is usage
+    assert body.endswith(b"data: [DONE]\n\n")
+
+
+async def test_a_stream_that_ends_too_early_is_no_stream() -> None:
+    kind = (b"content-type", b"text/event-stream")
+    asked, _ = interpreter(lambda _: FakeReply(200, (kind,), parts=(events(cut=True),)))
+    with pytest.raises(UpstreamError, match="too early") as caught:
+        await read(asked, call(CHAT | {"stream": True}))
+    assert caught.value.code == "upstream_cut"
+
+
+async def test_errors_are_put_into_chats_words() -> None:
+    told = {"type": "error", "error": {"type": "overloaded_error", "message": "too many"}}
+    asked, _ = interpreter(lambda _: FakeReply(529, parts=(orjson.dumps(told),)))
+    status, _, body = await read(asked, call(CHAT | {"stream": True}))
+    assert (status, orjson.loads(body)["error"]["message"]) == (529, "too many")
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"type": "message"}'])
+async def test_what_is_no_answer_is_an_error(body: bytes) -> None:
+    asked, _ = interpreter(lambda _: FakeReply(200, parts=(body,)))
+    with pytest.raises(UpstreamError) as caught:
+        await read(asked, call(CHAT))
+    assert caught.value.code == "upstream_invalid"
+
+
+async def test_what_the_other_cannot_be_asked_is_refused_before_anybody_is() -> None:
+    asked, upstream = interpreter(lambda _: FakeReply(200))
+    with pytest.raises(RequestError) as caught:
+        await asked.open(call(CHAT | {"n": 2}))
+    assert (caught.value.status, caught.value.param) == (400, "n")
+    assert not upstream.calls
+
+
+async def test_its_own_words_pass_untouched() -> None:
+    asked, upstream = interpreter(lambda _: FakeReply(200, parts=(b"as it came",)))
+    own = call({"model": "claude"}, "/v1/messages")
+    assert (await read(asked, own))[2] == b"as it came"
+    assert upstream.calls == [own]
