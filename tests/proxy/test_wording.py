@@ -58,8 +58,7 @@ def test_an_error_in_a_stream_is_the_last_that_is_said(dialect: Dialect) -> None
     )
     found = live(dialect, broken + sse_bytes(chunks("Other")))
     assert b"no more" in found
-    assert found.count(b"no more") == 1
-    assert b'more"' not in found.partition(b"no more")[2]
+    assert b"Other" not in found
 
 
 @pytest.mark.parametrize("dialect", OTHERS, ids=lambda dialect: dialect.name)
