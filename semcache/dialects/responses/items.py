@@ -175,12 +175,15 @@ def _are_texts(item: dict[str, Any], *names: str) -> bool:
 
 def _reasoning(item: dict[str, Any]) -> str | None:
     """Give reasoning that lies open and is one text."""
+    idle = {"type": "reasoning", "summary": [], "status": "completed"}
     rest = {
-        name: value for name, value in item.items() if name not in ("type", "id") and value not in (None, [])
+        name: value
+        for name, value in item.items()
+        if not (value is None or idle.get(name) == value or (name == "id" and isinstance(value, str)))
     }
     match rest:
-        case {"content": [{"type": "reasoning_text", "text": str(text), **more}], **others} if not more and (
-            others in ({}, {"status": "completed"})
+        case {"content": [{"type": "reasoning_text", "text": str(text), **more}], **others} if (
+            not more and not others
         ):
             return text
     return None

@@ -256,11 +256,14 @@ def write(chat: JsonObject) -> Written:
     Raises:
         RequestError: 400 with the name of what responses has no word for and that changes the answer.
     """
-    body: dict[str, Any] = {
-        "model": chat.get("model"),
-        "input": write_items(chat.get("messages")),
-        "store": False,
-    }
+    items = write_items(chat.get("messages"))
+    instructions = items[0].get("content") if items[0].get("role") == "system" and len(items) > 1 else None
+    leading = (
+        {"instructions": instructions, "input": items[1:]}
+        if instructions and isinstance(instructions, str)
+        else {}
+    )
+    body: dict[str, Any] = {"model": chat.get("model"), "input": items, **leading, "store": False}
     for name, value in chat.items():
         if value is not None and name not in ("model", "messages"):
             _write_field(body, name, value)

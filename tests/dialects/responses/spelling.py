@@ -63,7 +63,7 @@ def _item(item: Any) -> Any:
         if isinstance(item.get(name), list):
             item[name] = [_part(part, item.get("role")) for part in item[name]]
     if kind == "reasoning":
-        item = {name: value for name, value in item.items() if value != []}
+        item = {name: value for name, value in item.items() if (name, value) != ("summary", [])}
     return item
 
 

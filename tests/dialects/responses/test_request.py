@@ -367,3 +367,13 @@ def test_what_asks_for_nothing_is_written() -> None:
     chat = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream_options": {}, **idle}
     body = RESPONSES.write(chat).body
     assert body == {"model": "m", "input": [{"role": "user", "content": "hi"}], "store": False}
+
+
+def test_a_leading_system_message_is_instructions() -> None:
+    system, question = {"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}
+    body = RESPONSES.write({"model": "m", "messages": [system, question]}).body
+    assert (body["instructions"], body["input"]) == ("be brief", [question])
+    body = RESPONSES.write({"model": "m", "messages": [question, system]}).body
+    assert (body.get("instructions"), body["input"]) == (None, [question, system])
+    body = RESPONSES.write({"model": "m", "messages": [system]}).body
+    assert (body.get("instructions"), body["input"]) == (None, [system])
