@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 from hypothesis import settings
+
+from tests.spreading import rank_of, scheduler_of
 
 # A busy machine is no defect: what bounds a test is its timeout.
 settings.register_profile("semcache", deadline=None)
@@ -20,11 +25,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--clients", action="store_true", help="run the official clients (see scripts/clients)")
 
 
+def pytest_configure() -> None:
+    # Dozens of processes import the same files: compiled anew by each of them they cost a minute of a core.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return scheduler_of(config, log)
+
+
 def has_cuda() -> bool:
     return any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: rank_of(item.nodeid))
     gpu = has_cuda()
     for item in items:
         if "gpu" in item.keywords and not gpu:
