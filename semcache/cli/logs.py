@@ -31,3 +31,9 @@ def configure_logs() -> None:
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    # It advises to install what refusing websockets is not for; each of them leaves a record of its own.
+    logging.getLogger("uvicorn.error").addFilter(_is_no_upgrade)
+
+
+def _is_no_upgrade(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith(("Unsupported upgrade", "No supported WebSocket"))

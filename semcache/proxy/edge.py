@@ -78,9 +78,7 @@ class Edge:
             return
         try:
             dialect = dialect_at(path, scope["query_string"]) if scope["method"] == "POST" else None
-            if wants_upgrade(scope):
-                await self._refuse(scope, send, no_websockets())
-            elif dialect is not None:
+            if dialect is not None:
                 await self.chat(dialect, scope, receive, send)
             else:
                 await self._pass(scope, receive, send)
@@ -105,6 +103,8 @@ class Edge:
     async def _forward(self, passed: _Passed, scope: Scope, receive: Receive, watched: _Watched) -> None:
         try:
             checked_path(scope)
+            if wants_upgrade(scope):
+                raise no_websockets()
             shape = _shape(scope)
             headers = read_request_headers(scope["headers"], key_in(scope["query_string"], shape))
             caller = passed.caller = self.admission.caller(scope, headers)

@@ -250,3 +250,17 @@ def test_explain_tells_why(proxy: Proxy) -> None:
     assert -1 <= told["similarity"] <= 1
     away = proxy.request("POST", "/semcache/explain", body, {**JSON, "x-forwarded-for": "1.2.3.4"})
     assert away.status == 403
+
+
+def test_websockets_are_refused_in_http(proxy: Proxy, upstream: UpstreamServer) -> None:
+    handshake = (
+        b"GET /v1/realtime?model=m HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    before = len(proxy.records(0.3))
+    got = exchange(proxy, handshake, 1.0)
+    assert got.startswith(b"HTTP/1.1 501 ")
+    assert b'"code":"websockets_unsupported"' in got
+    assert upstream.calls == 0
+    assert proxy.records(0.3)[before]["reason"] == "websockets_unsupported"
+    assert "WebSocket library" not in "".join(proxy.stderr)
