@@ -34,9 +34,9 @@ def test_pairs_cut_anywhere_are_joined(text: str, data: st.DataObject) -> None:
     assert any(halves for _, halves in parts) == (cut % 12 == 6)
 
 
-@pytest.mark.parametrize("half", ["\ud83d", "\ude00", {"a": ["\ud83d"]}, {"\ud83d": 1}])
+@pytest.mark.parametrize("half", ["\ud83d", {"a": ["\ud83d"]}, {"\ud83d": 1}])
 def test_a_half_alone_is_never_mended_but_passes_as_it_came(half: Any) -> None:
-    with pytest.raises(ValueError, match="surrogate|decode|data"):
+    with pytest.raises(ValueError, match=r"surrogate|decode|data"):
         mended(half)
     assert b"\\ud" in dumped(half)
     assert parsed(dumped(half)) == (half, True)
