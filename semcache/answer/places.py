@@ -37,6 +37,11 @@ class Places:
         """Calls that wait."""
         return len(self._waiting)
 
+    @property
+    def is_full(self) -> bool:
+        """True while one more would have to wait."""
+        return self._limited and (not self._free or bool(self._waiting))
+
     async def take(self) -> None:
         """Take a place; `give` it back, whatever happens.
 
@@ -45,7 +50,7 @@ class Places:
         """
         if not self._limited:
             return
-        if self._free and not self._waiting:
+        if not self.is_full:
             self._free -= 1
             return
         if len(self._waiting) >= self._queue or not self._patience:

@@ -91,6 +91,11 @@ class HttpUpstream:
         return self._places.waiting
 
     @property
+    def is_full(self) -> bool:
+        """True while one more call would have to wait for a place."""
+        return self._places.is_full
+
+    @property
     def refuses(self) -> bool:
         """True while calls would fail at once: the breaker is open, or the one probe is under way."""
         return self._closed or not self._breaker.would_admit(time.monotonic())

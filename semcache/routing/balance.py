@@ -17,18 +17,19 @@ from semcache.routing.rendezvous import ranked
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node that can be asked: `active` calls are under way on it."""
+    """A node that can be asked: `active` calls are under way on it; on one without room one more would wait."""
 
     name: str
     weight: float
     active: int
+    has_room: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
     """How calls are shared out.
 
-    A node is full with `floor` calls and more than `load_factor` times its share by weight.
+    A node is full with `floor` calls and more than `load_factor` times its share by weight, or when it has no room.
     """
 
     load_factor: float = 1.25
@@ -45,7 +46,8 @@ class Balance:
         rank = ranks(affinity, nodes, near)
         bound = self.bounds(nodes)
         active = {node.name: node.active for node in nodes}
-        roomy = [name for name in rank if active[name] < bound[name]]
+        crowded = {node.name for node in nodes if not node.has_room}
+        roomy = [name for name in rank if active[name] < bound[name] and name not in crowded]
         full = [name for name in rank if name not in roomy]
         # The drained stand last whatever the others do.
         full.sort(key=lambda name: active[name] / bound[name] if bound[name] else math.inf)

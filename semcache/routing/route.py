@@ -155,7 +155,10 @@ class Plan:
 
 
 def _nodes(targets: Sequence[Target]) -> list[Node]:
-    return [Node(target.place, target.weight, target.member.active) for target in targets]
+    return [
+        Node(target.place, target.weight, target.member.active, not target.member.is_full)
+        for target in targets
+    ]
 
 
 def _may_take(target: Target, call: UpstreamCall) -> bool:
@@ -182,7 +185,7 @@ class _Attempts:
         route, tries = self._route, 0
         for target in self._plan.targets:
             told = target.call(call, route.family)
-            if told is None:
+            if told is None or (self._has_waited and target.member.is_full):
                 continue
             try:
                 reply = Told(await target.member.open(told), target.answered)
@@ -222,6 +225,11 @@ class _Attempts:
             self._first = reply
         else:
             await reply.aclose()
+
+    @property
+    def _has_waited(self) -> bool:
+        """True when the call has waited in vain for a place: once is enough."""
+        return isinstance(self._first, UpstreamError) and self._first.code == "overloaded"
 
     def _note(self, target: Target, result: str) -> None:
         if self._route.heard is not None:

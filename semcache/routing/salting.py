@@ -54,6 +54,11 @@ class Salting:
         return self.member.waiting
 
     @property
+    def is_full(self) -> bool:
+        """True while one more would have to wait."""
+        return self.member.is_full
+
+    @property
     def refuses(self) -> bool:
         """True while calls would fail at once."""
         return self.member.refuses

@@ -38,6 +38,11 @@ class Member(Protocol):
         ...
 
     @property
+    def is_full(self) -> bool:
+        """True while one more would have to wait."""
+        ...
+
+    @property
     def refuses(self) -> bool:
         """True while calls would fail at once."""
         ...
@@ -77,6 +82,11 @@ class Spoken:
     def waiting(self) -> int:
         """Those of them that wait for a place."""
         return self.member.waiting
+
+    @property
+    def is_full(self) -> bool:
+        """True while one more would have to wait."""
+        return self.member.is_full
 
     @property
     def refuses(self) -> bool:

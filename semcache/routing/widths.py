@@ -1,4 +1,4 @@
-"""On how many nodes the conversations of one head are kept: as many as its share of the traffic is worth.
+"""On how many nodes the conversations of one head are kept: so many that it fills none of them by more than half.
 
 A system prompt that is computed on every node takes room on each; one that everybody uses needs them all. Counts calls
 by head, forgets slowly, and changes its mind only when a share has clearly changed, since each change moves some
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 
+_FILL = 0.5
+"""Share of a node that one head may be worth: two that meet on one node by chance still have room there."""
 _SLACK = 0.15
-"""By how much of a node a share must have passed a border before it counts."""
+"""By how much of a step a share must have passed a border before it counts."""
 
 
 class Widths:
@@ -39,7 +41,7 @@ class Widths:
         """Give to how many of so many nodes a head's conversations keep; at least 1."""
         # What nobody has asked yet is taken for one of many.
         share = self._counts.get(head, 0.0) / self._total if self._total else 0.0
-        worth = share * nodes
+        worth = share * nodes / _FILL
         before = self._widths.get(head)
         if before is None or worth > before + _SLACK or worth < before - 1 - _SLACK:
             before = self._widths[head] = max(1, math.ceil(worth))

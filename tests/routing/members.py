@@ -35,6 +35,7 @@ class FakeMember:
     outcomes: Sequence[int | UpstreamError] = (200,)
     active: int = 0
     waiting: int = 0
+    is_full: bool = False
     refuses: bool = False
     calls: list[UpstreamCall] = field(default_factory=list)
     replies: list[FakeReply] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """An upstream as a process of its own: `python -m tests.routing.node NAME PORT DELAY`; says its port on a line.
 
-Answers chats with its name as fingerprint. As a node that holds computed prompts does, it counts the messages at the
+Answers chats with its name. As a node that holds computed prompts does, it counts the messages at the
 beginning of a chat that it has seen before as cached. GET /seen tells how many calls it had at most at once.
 """
 
@@ -38,7 +38,7 @@ class Node:
             self.seen.update(heads)
             usage = {"prompt_tokens": len(heads), "completion_tokens": 1, "total_tokens": len(heads) + 1}
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
-            body = chat_body(self.name, system_fingerprint=self.name, usage=usage)
+            body = chat_body(self.name, usage=usage)
             await json_reply(body, delay=self.delay)(exchange)
         finally:
             self.active -= 1

@@ -21,6 +21,7 @@ from semcache.dialects.chat.request import parse_chat
 from semcache.ports import UpstreamCall
 from semcache.routing.affinity import affinity_of
 from semcache.routing.route import Route
+from semcache.routing.told import answered
 from semcache.routing_parts import backends_of
 from semcache.settings import load_settings
 
@@ -83,7 +84,7 @@ async def routed(
     pool: list[Process], upstream: dict[str, Any] | None = None, **route: Any
 ) -> AsyncIterator[Route]:
     """Give the route `pool` over these nodes; `upstream` and `route` as in a configuration."""
-    base = {"connect_timeout": 1.0, "breaker_threshold": 2, "breaker_pause": 0.2, **(upstream or {})}
+    base = {"connect_timeout": 20.0, "breaker_threshold": 2, "breaker_pause": 0.2, **(upstream or {})}
     upstreams = {node.name: {"base_url": f"http://127.0.0.1:{node.port}/v1", **base} for node in pool}
     told = {"upstreams": [node.name for node in pool], "balance": "prefix", **route}
     settings = load_settings({"upstreams": upstreams, "routes": {"pool": told}})
@@ -115,7 +116,7 @@ class Conversation:
         self.messages.append({"role": "user", "content": f"question {len(self.messages)} of {self.number}"})
         told = await ask(route, self.messages)
         self.messages.append(told["choices"][0]["message"])
-        self.where.append(told["system_fingerprint"])
+        self.where.append(told["answered_by"])
         self.prompt += told["usage"]["prompt_tokens"]
         self.cached += told["usage"]["prompt_tokens_details"]["cached_tokens"]
         return self.where[-1]
@@ -131,7 +132,10 @@ async def ask(route: Route, messages: list[dict[str, str]]) -> Any:
     reply = await route.open(call)
     try:
         assert reply.status == 200
-        return orjson.loads(b"".join([part async for part in reply.body()]))
+        who = answered(reply.headers)
+        assert who is not None
+        told = orjson.loads(b"".join([part async for part in reply.body()]))
+        return {**told, "answered_by": who.upstream}
     finally:
         await reply.aclose()
 

@@ -175,4 +175,4 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_shares_that_wobble_move_nothing() -> None:
     heads = [0, 1, 2, 3] * 200
     turns = [head for start in range(0, 800, 8) for head in sorted(heads[start : start + 8])]
-    assert all(len(set(widths[3:])) == 1 for widths in widths_of(turns, 5).values())
+    assert all(len(set(widths[30:])) == 1 for widths in widths_of(turns, 5).values())

@@ -187,6 +187,24 @@ async def test_leaving_in_the_middle_closes_the_reply_that_was_kept() -> None:
     assert a.replies[0].closed == 1
 
 
+async def test_nobody_waits_at_one_node_while_another_has_room() -> None:
+    a, b = members("a", "b")
+    pool = route(target(a), target(b))
+    home, other = (a, b) if await ask(pool) == "a" else (b, a)
+    home.is_full = True
+    assert await ask(pool) == other.name
+
+
+async def test_where_all_are_full_a_call_waits_once() -> None:
+    full = UpstreamError("full", status=503, code="overloaded", untouched=True)
+    nodes = [FakeMember(name, [full], is_full=True) for name in "abc"]
+    with pytest.raises(UpstreamError, match="full"):
+        await route(*map(target, nodes)).open(chat())
+    assert sum(len(node.calls) for node in nodes) == 1
+    spare = FakeMember("d")
+    assert await ask(route(*map(target, nodes), target(spare, is_fallback=True))) == "d"
+
+
 # -- keys ----------------------------------------------------------------------------------------------
 
 
