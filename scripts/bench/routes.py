@@ -8,7 +8,8 @@ what one computes in vain pushes out what another needs. How to read it: `cached
 engines had computed before, as their replies say it, `computed` the rest in tokens; `CPU` is that of all engines;
 `busiest` the share of calls of the node that got most. Medians over the rounds, and ratios to `in turn` round by round.
 Ways: `by conversation` has a home for each conversation, on any node; `by prompt` on one node for each system prompt;
-`as served` (`balance: prefix`) on as many nodes as a system prompt's share of the traffic is worth. Kinds of traffic:
+`as served` (`balance: prefix`) on as many nodes as a system prompt's share of the traffic is worth, by a worker that has
+seen such traffic for a while. Kinds of traffic:
 
 - conversations: 12 of 3 turns on 3 system prompts
 - single questions: 12 system prompts with 4 questions each, more than one engine can keep
@@ -38,6 +39,7 @@ from rig.serving import models_folder
 from routes_rig.work import Message, Talk, Traffic, kinds
 
 from semcache.answer.upstream import HttpUpstream
+from semcache.core import ChatRequest
 from semcache.dialects.chat.request import parse_chat
 from semcache.ports import UpstreamCall
 from semcache.routing.affinity import affinity_of
@@ -49,6 +51,9 @@ from semcache.routing.told import answered
 from semcache.routing.widths import Widths
 
 IN_TURN = "in turn"
+_OWNER = "bench"
+_BEFORE = 20
+"""Times that the worker has seen such traffic before, as far as it remembers shares."""
 
 
 class Homeless:
@@ -125,6 +130,8 @@ async def run(servers: Sequence[Server], traffic: Traffic, ordering: Ordering, s
     route = Route("bench", tuple(Target(upstream, speaks) for upstream in upstreams), ordering)
     got, salt, chance = Pass(), secrets.token_hex(8), random.Random(seed)
     everybody = traffic.make(seed)
+    for talk in everybody * _BEFORE:
+        ordering.note(affinity_of(_request(talk.messages, salt), _OWNER))
     places = asyncio.Semaphore(traffic.at_once)
     before, begun = sum(server.cpu() for server in servers), time.perf_counter()
 
@@ -162,6 +169,11 @@ async def _ask(route: Route, talk: Talk, salt: str, got: Pass) -> None:
     got.cached += (said["usage"].get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     got.calls[who.upstream] += 1
     talk.heard(said["choices"][0]["message"]["content"], who.upstream)
+
+
+def _request(messages: list[Message], salt: str) -> ChatRequest:
+    body = {"model": "local", "messages": messages, "max_tokens": 4, "temperature": 0, "cache_salt": salt}
+    return parse_chat(body, "/v1/chat/completions")
 
 
 Figures = dict[str, dict[str, list[dict[str, float]]]]

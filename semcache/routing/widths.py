@@ -11,6 +11,8 @@ import math
 
 _FILL = 0.5
 """Share of a node that one head may be worth: two that meet on one node by chance still have room there."""
+_ENOUGH = 64
+"""Calls after which shares are believed; until then conversations go anywhere."""
 _SLACK = 0.15
 """By how much of a step a share must have passed a border before it counts."""
 
@@ -39,9 +41,9 @@ class Widths:
 
     def width(self, head: bytes, nodes: int) -> int:
         """Give to how many of so many nodes a head's conversations keep; at least 1."""
-        # What nobody has asked yet is taken for one of many.
-        share = self._counts.get(head, 0.0) / self._total if self._total else 0.0
-        worth = share * nodes / _FILL
+        if self._total < _ENOUGH:
+            return nodes
+        worth = self._counts.get(head, 0.0) / self._total * nodes / _FILL
         before = self._widths.get(head)
         if before is None or worth > before + _SLACK or worth < before - 1 - _SLACK:
             before = self._widths[head] = max(1, math.ceil(worth))

@@ -144,7 +144,9 @@ def test_a_prompt_that_everybody_uses_is_on_all_nodes_from_the_first_call() -> N
 def test_of_many_prompts_each_is_on_one() -> None:
     seen = widths_of([number % 16 for number in range(800)])
     assert all(widths[-1] == 1 for widths in seen.values())
-    assert all(len(set(widths[2:])) == 1 for widths in seen.values()), "and that is clear soon"
+    assert all(set(widths) == {4, 1} for widths in seen.values())
+    assert all(widths[4] == 1 for widths in seen.values()), "and that is clear soon, and for good"
+    assert all(len(set(widths[4:])) == 1 for widths in seen.values())
 
 
 def test_a_prompt_that_becomes_hot_gets_more_nodes_one_by_one() -> None:
@@ -152,7 +154,7 @@ def test_a_prompt_that_becomes_hot_gets_more_nodes_one_by_one() -> None:
     hot = widths_of(quiet + [0 if number % 10 else number % 20 for number in range(2000)])[0]
     assert hot[19] == 1
     assert hot[-1] == 4, "nine tenths of the traffic of four nodes"
-    steps = [b - a for a, b in itertools.pairwise(hot[5:])]
+    steps = [b - a for a, b in itertools.pairwise(hot[10:])]
     assert set(steps) == {0, 1}, "and never loses one meanwhile"
 
 
@@ -175,4 +177,4 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_shares_that_wobble_move_nothing() -> None:
     heads = [0, 1, 2, 3] * 200
     turns = [head for start in range(0, 800, 8) for head in sorted(heads[start : start + 8])]
-    assert all(len(set(widths[30:])) == 1 for widths in widths_of(turns, 5).values())
+    assert all(len(set(widths[16:])) == 1 for widths in widths_of(turns, 5).values())

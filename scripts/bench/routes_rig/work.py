@@ -23,6 +23,11 @@ class Talk:
     where: list[str] = field(default_factory=list)
 
     @property
+    def head(self) -> Message:
+        """Its system prompt."""
+        return self.messages[0]
+
+    @property
     def is_over(self) -> bool:
         """True when nothing is left to ask."""
         return not self.questions
@@ -76,8 +81,8 @@ def kinds(nodes: int, quick: bool) -> list[Traffic]:
         small = Sizes(60, 12)
         return [Traffic("conversations", lambda seed: talks(seed, 2, 2, 2, small), nodes)]
     return [
-        Traffic("conversations", lambda seed: talks(seed, 3, 4, 3, Sizes(110, 30)), 2 * nodes),
-        Traffic("single questions", lambda seed: talks(seed, 12, 4, 1, Sizes(150, 12)), 2 * nodes),
+        Traffic("conversations", lambda seed: talks(seed, 3, 4, 3, Sizes(110, 30)), nodes),
+        Traffic("single questions", lambda seed: talks(seed, 12, 4, 1, Sizes(150, 12)), nodes),
         Traffic("one hot prompt", lambda seed: talks(seed, 1, 36, 1, Sizes(150, 12)), 12 * nodes),
     ]
 
