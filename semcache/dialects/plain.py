@@ -6,6 +6,7 @@ that cannot change an answer stand here too, since nobody has to write those.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -86,13 +87,15 @@ def _choice(choice: JsonObject) -> Said:
     text = message.get("content")
     if message.get("role", "assistant") != "assistant" or not (text is None or isinstance(text, str)):
         raise ValueError("choices.message.content")
-    calls = message.get("tool_calls") or ()
+    calls, finish = message.get("tool_calls") or [], choice.get("finish_reason")
+    if not isinstance(calls, list) or not (finish is None or isinstance(finish, str)):
+        raise ValueError("choices.finish_reason")
     return Said(
         text,
         _reasoning(message),
         tuple(call_of(call) for call in calls),
         _logprobs(choice.get("logprobs")),
-        choice.get("finish_reason"),
+        finish,
     )
 
 
@@ -155,8 +158,55 @@ def chat_call(id: str, name: Any, arguments: Any) -> dict[str, Any]:
     return {
         "id": id,
         "type": "function",
-        "function": {"name": name, "arguments": orjson.dumps(arguments).decode()},
+        "function": {"name": name, "arguments": dumped(arguments)},
     }
+
+
+def dumped(value: Any) -> str:
+    """Give a parsed value as JSON text; what is no Unicode, or deeper than orjson goes, is written all the same."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a piece of a choice says by itself; calls and ends are for `chat.merge` to put together."""
+
+    index: int
+    text: str
+    reasoning: str
+    tokens: list[Any]
+
+
+def heard(choice: Any) -> Heard | None:
+    """Read one choice of a chat chunk; None: it is none. What has another shape is not heard."""
+    index = choice.get("index", 0) if isinstance(choice, dict) else None
+    if not isinstance(index, int):
+        return None
+    delta = choice.get("delta")
+    said = delta if isinstance(delta, dict) else {}
+    # A refusal has no word of its own; it is what the model said.
+    texts = [text for name in ("content", "refusal") if isinstance(text := said.get(name), str)]
+    logprobs = choice.get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return Heard(index, "".join(texts), reasoning_of(said) or "", tokens if isinstance(tokens, list) else [])
+
+
+def calls_of(choice: JsonObject) -> tuple[Call, ...]:
+    """Give the calls of a choice that was put together.
+
+    Raises:
+        ValueError: one is not of a function, or its arguments are no object.
+    """
+    return tuple(call_of(call) for call in choice["message"].get("tool_calls") or ())
+
+
+def finish_word(choice: JsonObject) -> str | None:
+    """Give why a choice that was put together ended."""
+    finish = choice.get("finish_reason")
+    return finish if isinstance(finish, str) else None
 
 
 def _logprobs(value: Any) -> list[Any] | None:
@@ -179,6 +229,24 @@ def _only(value: Mapping[str, Any], known: frozenset[str], where: str) -> None:
 def no_word(param: str, whose: str) -> RequestError:
     """Build the refusal of a chat request that a dialect cannot say."""
     return RequestError(f"'{param}' cannot be asked of {whose}.", param=param, code="unsupported_parameter")
+
+
+def asked_calls(message: JsonObject, place: str, whose: str) -> tuple[Call, ...]:
+    """Give the calls in a message of a chat request.
+
+    Raises:
+        RequestError: 400; one is not of a function, or its arguments are no object.
+    """
+    calls = message.get("tool_calls") or []
+    try:
+        return tuple(call_of(call) for call in (calls if isinstance(calls, list) else (None,)))
+    except ValueError:
+        raise no_word(f"{place}.tool_calls", whose) from None
+
+
+def too_deep() -> RequestError:
+    """Build the refusal of a request that cannot be read to its bottom."""
+    return RequestError("The request is nested too deeply.", code="invalid_json")
 
 
 def whole_text(content: Any, param: str, whose: str) -> str:

@@ -83,10 +83,10 @@ def parts_of(candidate: JsonObject) -> list[dict[str, Any]]:
     Raises:
         ValueError: they have not the shape of parts.
     """
-    content = candidate.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else content
-    if parts is None:
-        return []
+    content = candidate.get("content") or {}
+    if not isinstance(content, dict):
+        raise ValueError("candidates.content")
+    parts = content.get("parts") or []
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise ValueError("candidates.content.parts")
     return parts
@@ -153,13 +153,19 @@ def chat_logprobs(result: Any) -> dict[str, Any] | None:
     Raises:
         ValueError: they have not the shape of any.
     """
-    if not isinstance(result, dict) or not result.get("chosenCandidates"):
+    chosen = result.get("chosenCandidates") if isinstance(result, dict) else None
+    if not chosen:
         return None
-    tops = result.get("topCandidates") or ()
+    tops = result.get("topCandidates") or []
+    if not isinstance(chosen, list) or not isinstance(tops, list):
+        raise ValueError("logprobsResult")
+    ranked = [one.get("candidates") or [] if isinstance(one, dict) else None for one in tops]
+    if not all(isinstance(one, list) for one in ranked):
+        raise ValueError("logprobsResult")
     content: list[dict[str, Any]] = []
-    for number, chosen in enumerate(result["chosenCandidates"]):
-        ranked = tops[number].get("candidates") or () if number < len(tops) else ()
-        content.append({**_token(chosen), "top_logprobs": [_token(one) for one in ranked]})
+    for number, token in enumerate(chosen):
+        others = ranked[number] or [] if number < len(ranked) else []
+        content.append({**_token(token), "top_logprobs": [_token(one) for one in others]})
     return {"content": content, "refusal": None}
 
 
@@ -239,9 +245,16 @@ def own_logprobs(tokens: list[Any]) -> dict[str, Any]:
         ValueError: a token is a piece of a character, or says more than its probability.
     """
     chosen = [_own_token(token, frozenset(("top_logprobs",))) for token in tokens]
-    ranked = [[_own_token(one) for one in token.get("top_logprobs") or ()] for token in tokens]
+    ranked = [[_own_token(one) for one in _others(token)] for token in tokens]
     out: dict[str, Any] = {"chosenCandidates": chosen}
     return {**out, "topCandidates": [{"candidates": one} for one in ranked]} if any(ranked) else out
+
+
+def _others(token: JsonObject) -> list[Any]:
+    others = token.get("top_logprobs") or []
+    if not isinstance(others, list):
+        raise ValueError("logprobs.top_logprobs")
+    return others
 
 
 def _own_token(token: Any, more: frozenset[str] = frozenset()) -> dict[str, Any]:

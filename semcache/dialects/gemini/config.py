@@ -28,7 +28,7 @@ _WHOLE = frozenset(("maxOutputTokens", "candidateCount", "seed", "logprobs"))
 _FORM = ("responseMimeType", "responseSchema", "responseJsonSchema")
 _JSON = "application/json"
 _SCHEMA_NAME = "answer"
-_HARMLESS = frozenset(("BLOCK_NONE", "OFF"))
+_HARMLESS = ("BLOCK_NONE", "OFF")
 _PLAIN_TOOLS = frozenset(("functionDeclarations", "codeExecution", "computerUse"))
 _SEARCHES = frozenset(
     (

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from semcache.core import JsonObject
-from semcache.dialects.plain import OpenCalls, chat_call
+from semcache.dialects.plain import OpenCalls, chat_call, dumped
 from semcache.errors import RequestError
 
 ROLES = {"user": "user", "model": "assistant", "function": "user"}
@@ -22,7 +22,7 @@ OUTPUT = "output"
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
 _BESIDE = frozenset(("thought", "thoughtSignature"))
 """Fields of a part that mean something to the model they came from, and to no other."""
-_FILE = b'"fileUri":'
+_FILE = '"fileUri":'
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Contents:
             self.chat.append({"role": ROLES[role], "content": chat_text(texts)})
             return
         self.rest[str(number)] = content
-        self.has_files = self.has_files or _FILE in orjson.dumps(content)
+        self.has_files = self.has_files or _FILE in dumped(content)
         self.unsayable += [f"{place}.{name}" for name in content if name not in ("role", "parts")]
         if not isinstance(role, str) or role not in ROLES:
             self.unsayable.append(f"{place}.role")
@@ -193,7 +193,7 @@ def result_text(response: Any) -> str:
         case {"output": str() as text, **others} if not others:
             return text
         case _:
-            return orjson.dumps(response).decode()
+            return dumped(response)
 
 
 def result_object(text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from semcache.core import JsonObject
-from semcache.dialects.chat.merge import CallMerge
+from semcache.dialects.chat.merge import ChoiceMerge
 from semcache.dialects.dialect import Wanted
 from semcache.dialects.gemini.answer import (
     chat_logprobs,
@@ -27,17 +27,10 @@ from semcache.dialects.gemini.answer import (
 )
 from semcache.dialects.gemini.errors import write_live_error
 from semcache.dialects.gemini.frames import Framing, Splitter
-from semcache.dialects.plain import call_of, reasoning_of
+from semcache.dialects.gemini.render import EMPTY_PART
+from semcache.dialects.plain import calls_of, finish_word, heard
 
 _UNREADABLE = {"error": {"message": "The upstream's stream cannot be read.", "type": "upstream_error"}}
-
-
-class _Open:
-    """A choice that has not ended."""
-
-    def __init__(self) -> None:
-        self.calls: dict[int, CallMerge] = {}
-        self.finish: str | None = None
 
 
 class LiveWriter:
@@ -50,7 +43,7 @@ class LiveWriter:
     def __init__(self, framing: Framing, wanted: Wanted, id: str) -> None:
         self._framing, self._wanted, self._id = framing, wanted, id
         self._model: Any = None
-        self._choices: dict[int, _Open] = {}
+        self._choices: dict[int, ChoiceMerge] = {}
         self._usage: Any = None
         self._has_begun = self._failed = False
 
@@ -62,7 +55,8 @@ class LiveWriter:
             return self._fail(chunk["error"])
         self._model = chunk.get("model") or self._model
         self._usage = chunk.get("usage") or self._usage
-        found = [self._choice(choice) for choice in chunk.get("choices") or () if isinstance(choice, dict)]
+        choices = chunk.get("choices")
+        found = [self._choice(choice) for choice in (choices if isinstance(choices, list) else ())]
         candidates = [candidate for candidate in found if candidate is not None]
         return self._piece(candidates) if candidates else b""
 
@@ -79,32 +73,26 @@ class LiveWriter:
         last = replayed(told, "zero") if self._wanted.usage == "zero" else told
         return self._piece(ends, **last) + self._framing.last.removeprefix(self._framing.after)
 
-    def _choice(self, choice: JsonObject) -> dict[str, Any] | None:
-        index = choice.get("index") or 0
-        state = self._choices.setdefault(index, _Open())
-        state.finish = choice.get("finish_reason") or state.finish
-        delta = choice.get("delta") or {}
-        for part in delta.get("tool_calls") or ():
-            state.calls.setdefault(part.get("index") or 0, CallMerge()).add(part)
-        parts: list[dict[str, Any]] = []
-        if thoughts := reasoning_of(delta):
-            parts.append({"text": thoughts, "thought": True})
-        # A refusal has no word of its own; it is what the model said.
-        if text := delta.get("content") or delta.get("refusal"):
-            parts.append({"text": text})
-        tokens = _tokens(choice)
-        if not parts and tokens is None:
+    def _choice(self, choice: Any) -> dict[str, Any] | None:
+        told = heard(choice)
+        if told is None:
             return None
-        return {
-            "content": {"parts": parts or [{"text": ""}], "role": "model"},
-            "index": index,
-            **(tokens or {}),
-        }
+        self._choices.setdefault(told.index, ChoiceMerge(told.index)).add(choice)
+        parts: list[dict[str, Any]] = []
+        if told.reasoning:
+            parts.append({"text": told.reasoning, "thought": True})
+        if told.text:
+            parts.append({"text": told.text})
+        tokens = _tokens(told.tokens)
+        if not parts and not tokens:
+            return None
+        return {"content": {"parts": parts or [EMPTY_PART], "role": "model"}, "index": told.index, **tokens}
 
-    def _end(self, index: int, state: _Open) -> dict[str, Any]:
-        calls = tuple(call_of(call.result()) for call in state.calls.values())
-        parts = list(write_calls(calls)) or [{"text": ""}]
-        finish = {} if state.finish is None else {"finishReason": own_finish(state.finish)}
+    def _end(self, index: int, merge: ChoiceMerge) -> dict[str, Any]:
+        choice = merge.result()
+        parts = list(write_calls(calls_of(choice))) or [EMPTY_PART]
+        word = finish_word(choice)
+        finish = {} if word is None else {"finishReason": own_finish(word)}
         return {"content": {"parts": parts, "role": "model"}, **finish, "index": index}
 
     def _piece(self, candidates: list[dict[str, Any]], **more: Any) -> bytes:
@@ -121,15 +109,11 @@ class LiveWriter:
         return self._lead() + write_live_error(error) + self._framing.last
 
 
-def _tokens(choice: JsonObject) -> dict[str, Any] | None:
-    logprobs = choice.get("logprobs")
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not tokens:
-        return None
+def _tokens(tokens: list[Any]) -> dict[str, Any]:
     try:
-        return {"logprobsResult": own_logprobs(tokens)}
-    except (ValueError, AttributeError):
-        return None
+        return {"logprobsResult": own_logprobs(tokens)} if tokens else {}
+    except ValueError:
+        return {}
 
 
 class LiveReader:

@@ -23,6 +23,7 @@ from semcache.dialects.gemini import answer as answers
 from semcache.dialects.gemini import errors, live, render, request, stream, write
 from semcache.dialects.gemini.frames import ARRAY, EVENTS, ArraySplitter, EventSplitter, Splitter
 from semcache.dialects.gemini.target import framing_of, gemini_target, without_alt
+from semcache.dialects.plain import too_deep
 
 _STREAMING = frozenset(("stream", "stream_options"))
 
@@ -51,7 +52,10 @@ class Gemini:
 
     def read(self, body: dict[str, Any], path: str, query: bytes) -> Translated:
         """Read a request; model and way of answering stand in its path."""
-        return request.read(body, path, query)
+        try:
+            return request.read(body, path, query)
+        except RecursionError:
+            raise too_deep() from None
 
     def write(self, chat: JsonObject) -> Written:
         """Write a chat body; streams are asked for as events."""

@@ -10,7 +10,7 @@ from semcache.dialects.dialect import Written
 from semcache.dialects.gemini.config import WORDS
 from semcache.dialects.gemini.contents import result_object
 from semcache.dialects.gemini.target import path_of
-from semcache.dialects.plain import EMPTY, SILENT, call_of, no_word, reasoning_of, whole_text
+from semcache.dialects.plain import EMPTY, SILENT, asked_calls, no_word, reasoning_of, whole_text
 
 GEMINI = "a Gemini model"
 _NUMBERS = {word: name for name, word in WORDS.items()} | {
@@ -150,13 +150,9 @@ def _model_parts(message: JsonObject, place: str, names: dict[str, str]) -> list
         parts.append({"text": thoughts, "thought": True})
     if text := whole_text(message.get("content"), f"{place}.content", GEMINI):
         parts.append({"text": text})
-    for call in message.get("tool_calls") or ():
-        try:
-            found = call_of(call)
-        except ValueError:
-            raise no_word(f"{place}.tool_calls", GEMINI) from None
-        names[found.id] = found.name
-        parts.append({"functionCall": {"id": found.id, "name": found.name, "args": found.arguments}})
+    for call in asked_calls(message, place, GEMINI):
+        names[call.id] = call.name
+        parts.append({"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}})
     return parts or [{"text": ""}]
 
 

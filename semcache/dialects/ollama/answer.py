@@ -124,7 +124,7 @@ def own_usage(usage: Any) -> dict[str, Any]:
     """Give chat's token counts in Ollama's words; counts of 0 are left out."""
     names = ("prompt_tokens", "completion_tokens")
     counts = [usage.get(name) for name in names] if isinstance(usage, dict) else [None, None]
-    return {own: count for own, count in zip(COUNTS, counts, strict=True) if count}
+    return {own: count for own, count in zip(COUNTS, counts, strict=True) if isinstance(count, int) and count}
 
 
 def write_answer(chat: JsonObject) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from semcache.core import JsonObject
-from semcache.dialects.chat.merge import CallMerge
+from semcache.dialects.chat.merge import ChoiceMerge
 from semcache.dialects.dialect import Wanted
 from semcache.dialects.ollama.answer import (
     NO_TIME,
@@ -23,7 +23,7 @@ from semcache.dialects.ollama.answer import (
     write_calls,
 )
 from semcache.dialects.ollama.stream import LineSplitter, Shape
-from semcache.dialects.plain import call_of, reasoning_of
+from semcache.dialects.plain import calls_of, finish_word, heard
 
 _UNREADABLE = {"error": {"message": "The upstream's stream cannot be read.", "type": "upstream_error"}}
 
@@ -39,56 +39,48 @@ class LiveWriter:
         self._wrap, self._wanted = wrap, wanted
         self._time = time_of(created)
         self._model: Any = None
-        self._calls: dict[int, CallMerge] = {}
-        self._finish: str | None = None
+        self._choice = ChoiceMerge(0)
         self._usage: Any = None
         self._failed = False
 
     def feed(self, chunk: Mapping[str, Any]) -> bytes:
         """Take the next chunk; give its lines."""
+        if self._failed:
+            return b""
         if chunk.get("error"):
             return self._fail(chunk["error"])
         self._model = chunk.get("model") or self._model
         self._usage = chunk.get("usage") or self._usage
-        sent = b""
-        for choice in chunk.get("choices") or ():
-            if isinstance(choice, dict) and choice.get("index", 0) == 0:
-                sent += self._choice(choice)
-        return sent
+        choices = chunk.get("choices")
+        return b"".join([self._say(choice) for choice in (choices if isinstance(choices, list) else ())])
 
     def finish(self) -> bytes:
         """Give the calls and the line with `done`."""
         if self._failed:
             return b""
-        sent = b""
-        if self._calls:
-            try:
-                calls = tuple(call_of(call.result()) for call in self._calls.values())
-            except ValueError:
-                return self._fail({"message": "The model called a tool with arguments that are no object."})
-            sent = self._line({"content": "", "tool_calls": write_calls(calls)})
+        choice = self._choice.result()
+        try:
+            calls = calls_of(choice)
+        except ValueError:
+            return self._fail({"message": "The model called a tool with arguments that are no object."})
+        sent = self._line({"content": "", "tool_calls": write_calls(calls)}) if calls else b""
         usage = own_usage(self._usage) if self._wanted.include_usage else {}
-        last = {"done": True, "done_reason": done_reason(self._finish), **NO_TIME, **usage}
+        last = {"done": True, "done_reason": done_reason(finish_word(choice)), **NO_TIME, **usage}
         if self._wanted.usage == "zero":
             last = replayed(last, "zero")
         return sent + self._line({"content": ""}, **last)
 
-    def _choice(self, choice: JsonObject) -> bytes:
-        self._finish = choice.get("finish_reason") or self._finish
-        delta = choice.get("delta") or {}
-        for part in delta.get("tool_calls") or ():
-            self._calls.setdefault(part.get("index") or 0, CallMerge()).add(part)
-        said: dict[str, Any] = {}
-        if thinking := reasoning_of(delta):
-            said = {"content": "", "thinking": thinking}
-        # A refusal has no word of its own; it is what the model said.
-        if text := delta.get("content") or delta.get("refusal"):
-            said["content"] = text
-        logprobs = choice.get("logprobs")
-        tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-        if not said and not tokens:
+    def _say(self, choice: Any) -> bytes:
+        told = heard(choice)
+        if told is None or told.index != 0:
             return b""
-        return self._line(said or {"content": ""}, **({"logprobs": tokens} if tokens else {}))
+        self._choice.add(choice)
+        said: dict[str, Any] = {"content": told.text}
+        if told.reasoning:
+            said["thinking"] = told.reasoning
+        if not (told.text or told.reasoning or told.tokens):
+            return b""
+        return self._line(said, **({"logprobs": told.tokens} if told.tokens else {}))
 
     def _line(self, said: JsonObject, **more: Any) -> bytes:
         message = {"role": "assistant", **said}

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from semcache.core import JsonObject
-from semcache.dialects.plain import EMPTY, OpenCalls, call_of, chat_call, no_word, reasoning_of, whole_text
+from semcache.dialects.plain import (
+    EMPTY,
+    OpenCalls,
+    asked_calls,
+    chat_call,
+    no_word,
+    reasoning_of,
+    whole_text,
+)
 from semcache.errors import RequestError
 
 OLLAMA = "an Ollama model"
@@ -166,8 +174,11 @@ def _written(message: JsonObject, place: str, names: dict[str, str]) -> dict[str
         out["content"] = whole_text(content, f"{place}.content", OLLAMA)
     if thinking := reasoning_of(message):
         out["thinking"] = thinking
-    if message.get("tool_calls"):
-        out["tool_calls"] = [_call(call, f"{place}.tool_calls", names) for call in message["tool_calls"]]
+    if calls := asked_calls(message, place, OLLAMA):
+        names |= {call.id: call.name for call in calls}
+        out["tool_calls"] = [
+            {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}} for call in calls
+        ]
     if role == "tool":
         answered = str(message.get("tool_call_id") or "")
         out["tool_name"] = message.get("name") or names.get(answered) or ""
@@ -182,12 +193,3 @@ def _image(part: Any, place: str) -> str:
     if not mark or not head.startswith("data:"):
         raise no_word(place, OLLAMA)
     return data
-
-
-def _call(call: Any, place: str, names: dict[str, str]) -> dict[str, Any]:
-    try:
-        found = call_of(call)
-    except ValueError:
-        raise no_word(place, OLLAMA) from None
-    names[found.id] = found.name
-    return {"id": found.id, "function": {"name": found.name, "arguments": found.arguments}}

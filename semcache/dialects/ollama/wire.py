@@ -23,6 +23,7 @@ from semcache.dialects.errors import read_openai_error
 from semcache.dialects.keeping import DocumentAssembler
 from semcache.dialects.ollama import answer as answers
 from semcache.dialects.ollama import live, request, stream
+from semcache.dialects.plain import too_deep
 
 _STREAM_TYPES = frozenset(("application/x-ndjson", "application/ndjson", "application/jsonl"))
 _STREAMING = frozenset(("stream", "stream_options"))
@@ -41,7 +42,10 @@ class OllamaChat:
     def read(self, body: dict[str, Any], path: str, query: bytes) -> Translated:
         """Read a request; it streams unless it says otherwise."""
         del path
-        return request.read_chat(body, query)
+        try:
+            return request.read_chat(body, query)
+        except RecursionError:
+            raise too_deep() from None
 
     def write(self, chat: JsonObject) -> Written:
         """Write a chat body."""
