@@ -66,7 +66,7 @@ class Agreement:
             self._done(_DONES[kind], event)
         elif kind in _BEGINS:
             self._only(event, "response")
-            self._begins.append(event["response"])
+            self._begins.append(event.get("response", {}))
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._item(event, is_done=kind.endswith("done"))
         elif kind in _PART_ADDED or kind in _PART_DONE:

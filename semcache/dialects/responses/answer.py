@@ -119,14 +119,15 @@ def dressed(bare: JsonObject, name: Name, created: Any) -> dict[str, Any]:
         name: gives the names of the response and its items.
         created: Unix seconds, in whatever form they are written later.
     """
-    items = [
-        {"id": item_name(name, item.get("type"), number), **item}
-        for number, item in enumerate(bare["output"])
-    ]
     done = created if bare.get("status") == "completed" else None
-    head = {"id": name("resp", ""), "object": "response", "created_at": created, "status": bare.get("status")}
-    nobody = {"user": None, "metadata": None}
-    return {**head, "completed_at": done, **bare, "output": items, **nobody}
+    first = {name: bare[name] for name in ("object", "status") if name in bare}
+    whole = {"id": name("resp", ""), **first, "created_at": created, "completed_at": done, **bare}
+    if isinstance(bare.get("output"), list):
+        whole["output"] = [
+            {"id": item_name(name, item.get("type"), number), **item} if isinstance(item, dict) else item
+            for number, item in enumerate(bare["output"])
+        ]
+    return {**whole, "user": None, "metadata": None}
 
 
 def item_name(name: Name, kind: Any, number: int) -> Any:
@@ -225,16 +226,16 @@ def _status(finish: Any) -> tuple[str, dict[str, Any] | None]:
 
 
 def _finish(answer: JsonObject, said: Said) -> Any:
+    """Give why it ended; what did not complete never ends by one of chat's words for that."""
     status = answer.get("status")
-    if status == "completed":
-        if said.is_unfinished:
-            return "incomplete"
+    if status == "completed" and not said.is_unfinished:
         return "tool_calls" if said.calls else "stop"
     details = answer.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
-    if status == "incomplete":
-        return "length" if reason == "max_output_tokens" else reason or "incomplete"
-    return status
+    if status == "incomplete" and reason == "max_output_tokens":
+        return "length"
+    word = (reason or status) if status == "incomplete" else status
+    return word if isinstance(word, str) and word not in (*_FINISHED, "completed") else "incomplete"
 
 
 def _extras(answer: JsonObject) -> dict[str, dict[str, Any]]:

@@ -146,7 +146,7 @@ def _item(number: int, item: Mapping[str, Any], piece: int) -> Iterator[Event]:
         yield from _text(own, where, item, piece)
         yield text_done(own, where, item)
     for name in ("summary", "content"):
-        for at, part in enumerate(item.get(name) or ()):
+        for at, part in enumerate(_listed(item.get(name))):
             yield from _part(item, number, at, name, part, piece)
     yield done(number, item)
 
@@ -158,13 +158,17 @@ def _part(item: Mapping[str, Any], number: int, at: int, name: str, part: Any, p
     where = place(kind, item, number, at)
     yield part_added(kind, where, part)
     yield from _text(kind, where, part, piece)
-    for index, note in enumerate(part.get("annotations") or ()):
+    for index, note in enumerate(_listed(part.get("annotations"))):
         yield annotation_added(where, index, note)
     yield from part_done(kind, where, part)
 
 
 def _text(kind: TextKind, where: Event, holder: Mapping[str, Any], piece: int) -> Iterator[Event]:
-    tokens = holder.get("logprobs") or []
+    tokens = _listed(holder.get("logprobs"))
     for text in pieces(holder[kind.key], piece):
         yield delta(kind, where, text, tokens)
         tokens = []
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -89,7 +89,7 @@ def _renewed(event: dict[str, Any], created: Any, usage: UsageMode) -> dict[str,
         item = event["item"]
         renewed["item"] = {"id": item_name(_named, item.get("type"), number), **item}
     if isinstance(response, dict):
-        renewed["response"] = dressed({"output": [], **response}, _named, created)
+        renewed["response"] = dressed(response, _named, created)
         if usage == "zero" and event["type"] in ENDS:
             renewed["response"]["usage"] = nothing_spent(response.get("usage"))
     return renewed

@@ -57,7 +57,7 @@ class ResponseWriter:
             return self._fail(chunk["error"])
         try:
             return self._chunk(chunk)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, LookupError):
             return self._fail("The upstream's stream cannot be read.")
 
     def _chunk(self, chunk: Mapping[str, Any]) -> bytes:
@@ -77,7 +77,7 @@ class ResponseWriter:
         document = {**self._top.result(), "choices": [self._whole()], "usage": self._usage}
         try:
             response = write_answer(document)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, LookupError):
             return self._fail("The upstream's answer cannot be told in this protocol.")
         sent = self._frame(self._end(response))
         self._has_ended = True

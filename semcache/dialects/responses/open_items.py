@@ -161,5 +161,5 @@ class OpenCall:
 
     def _called(self) -> dict[str, Any]:
         result = self.result()
-        called = result.get(str(result["type"]))
+        called = result.get(result["type"]) if result["type"] in ("function", "custom") else None
         return called if isinstance(called, dict) else {}

@@ -76,7 +76,9 @@ class ResponseReader:
             self._model = response.get("model", self._model)
         if kind in ENDS and isinstance(response, dict):
             self._done = True
-            return self._begin() + self._end(read_answer(response))
+            return self._begin() + self._end(
+                read_answer({**response, "status": kind.removeprefix("response.")})
+            )
         if kind in _DELTAS:
             return self._begin() + self._delta(_DELTAS[kind], event)
         if kind == "response.output_item.added":

@@ -192,12 +192,12 @@ class Said:
 def call_item(call: Mapping[str, Any], status: str) -> dict[str, Any]:
     """Give a chat tool call as an output item."""
     kind = call["type"]
-    item = {
-        "type": "function_call" if kind == "function" else "custom_tool_call",
-        "call_id": call["id"],
-        **call[kind],
-    }
-    return {**item, "status": status} if kind == "function" else item
+    called = call[kind]
+    if kind == "custom":
+        own = {"type": "custom_tool_call", "call_id": call["id"], "name": called["name"]}
+        return {**own, "input": called.get("input", "")}
+    own = {"type": "function_call", "call_id": call["id"], "name": called["name"]}
+    return {**own, "arguments": called.get("arguments", ""), "status": status}
 
 
 def _checked(call: Any) -> dict[str, Any]:

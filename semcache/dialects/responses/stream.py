@@ -18,6 +18,7 @@ from semcache.dialects.responses.agreement import Agreement
 from semcache.dialects.responses.answer import bare, bare_item
 from semcache.dialects.responses.events import ENDS
 from semcache.dialects.sse import SseEvent, SseSplitter
+from semcache.dialects.usage import read_responses
 
 _FRESH = frozenset(("sequence_number", "obfuscation"))
 
@@ -63,6 +64,9 @@ class StreamAssembler:
         if self._last is None:
             return Incomplete("no_done")
         response = self._last["response"]
+        if self._last["type"] != f"response.{response.get('status')}":
+            # An end that is of two minds is none.
+            return Incomplete("finish_reason", read_responses(response.get("usage")))
         told = self._agreement.items()
         if not response.get("output") and told:
             response = {**response, "output": told}

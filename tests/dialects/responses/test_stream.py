@@ -228,6 +228,7 @@ FINE = sse(streamed(WHOLE))
         (sse([{"type": "response.created", "response": 5}]) + FINE, "shape"),
         (sse([{"type": "response.created", "response": {"output": "x"}}]) + FINE, "shape"),
         (sse([{"type": "response.completed"}]), "shape"),
+        (_cut("response.completed") + sse([{"type": "response.incomplete", "response": WHOLE}]), "finish_reason"),
         (_cut("response.completed") + sse([{"type": "error", "code": "c", "message": "m", "param": None}]), "error"),
         (_cut("response.completed") + b'event: error\ndata: {"message": "m"}\n\n', "error"),
         (b'data: {"error": {"message": "m"}}\n\n', "error"),
