@@ -44,11 +44,13 @@ def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
     unsayable = [*config.unsayable, *turns.unsayable, *(f"query.{name}" for name, _ in query.rest)]
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if streams else {}
     ends_plain = str(len(contents) - 1) not in turns.rest
+    breaks = _breaks(turns.chat[-1].get("content")) if ends_plain else []
     return Translated(
         chat={"model": model, "messages": [*system, *turns.chat], **config.chat, **streaming},
         extra={
             **({"gemini": config.rest} if config.rest else {}),
             **({"query": [list(pair) for pair in query.rest]} if query.rest else {}),
+            **({"breaks": breaks} if breaks else {}),
         },
         unsayable=tuple(unsayable),
         stream=streams,
@@ -58,6 +60,11 @@ def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
         uncacheable=config.uncacheable or ("file-id" if turns.has_files else None),
         query=query.raw,
     )
+
+
+def _breaks(content: Any) -> list[int]:
+    """Give where the parts of the last text end, if there are several: joined they could be another text's."""
+    return [len(part["text"]) for part in content[:-1]] if isinstance(content, list) else []
 
 
 def _system(instruction: Any, config: Config) -> list[dict[str, Any]]:

@@ -308,3 +308,32 @@ def test_any_field_that_nobody_knows_counts(name: str, value: Any) -> None:
     assume(said({name: value}))
     for base, dialect in ((chat("hi"), OLLAMA_CHAT), ({"model": "m", "prompt": "hi"}, OLLAMA_GENERATE)):
         assert identity({**base, name: value}, dialect) != identity(base, dialect)
+
+
+CHATS = [
+    {"messages": [{"role": "developer", "content": "s"}, {"role": "user", "content": "q"}]},
+    {"response_format": {"type": "json_object"}},
+    {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": {"type": "object"}},
+        }
+    },
+    {"reasoning_effort": "none"},
+    {"reasoning_effort": "high"},
+    {"seed": 1, "presence_penalty": 0.5, "frequency_penalty": 1, "max_tokens": 3, "stop": ["a"]},
+    {"logprobs": True, "top_logprobs": 2},
+    {"tools": [TOOL], "tool_choice": "auto"},
+]
+
+
+@pytest.mark.parametrize("more", CHATS, ids=str)
+@pytest.mark.parametrize("dialect", [OLLAMA_CHAT, OLLAMA_GENERATE], ids=lambda one: one.name)
+def test_what_chat_asks_comes_back(dialect: OllamaChat, more: dict[str, Any]) -> None:
+    body = {**chat("hi"), **more}
+    if "tools" in more and dialect is OLLAMA_GENERATE:
+        return
+    read = asked(dialect.write(body).body, dialect)
+    wanted = json.loads(json.dumps(body).replace("developer", "system"))
+    assert {name: read.body.get(name) for name in wanted} == wanted
+    assert read.unsayable == ()
