@@ -133,6 +133,8 @@ class ChatRequest:
     extra: JsonObject = field(default_factory=dict)
     unsayable: tuple[str, ...] = ()
     query: bytes = b""
+    uncacheable_in_chat: str | None = None
+    """`uncacheable` of the same request asked in chat: what an upstream of its own dialect would keep plays no part there."""
     keys: dict[Hashable, tuple[Namespace, ExactKey]] = field(default_factory=dict, compare=False, repr=False)
     """What the request was hashed to, by who asked: a memo of those who read it, not a part of it."""
 

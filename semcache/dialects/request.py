@@ -34,6 +34,7 @@ def request_of(dialect: Dialect, body: dict[str, Any], path: str, query: bytes =
         native=body,
         extra=told.extra,
         unsayable=told.unsayable,
+        uncacheable_in_chat=request.uncacheable,
         query=told.query,
     )
 
@@ -52,7 +53,7 @@ def in_chat(request: ChatRequest) -> ChatRequest:
         native=None,
         extra={},
         query=b"",
-        uncacheable=parse_chat(dict(request.body), CHAT_PATH).uncacheable,
+        uncacheable=request.uncacheable_in_chat,
     )
 
 
