@@ -178,7 +178,7 @@ def bare(answer: JsonObject) -> dict[str, Any]:
 
 def time_of(created: int) -> str:
     """Give Unix seconds as Ollama writes times (RFC 3339)."""
-    return datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(created, UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 def replayed(answer: JsonObject, usage: UsageMode) -> dict[str, Any]:
