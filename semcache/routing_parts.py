@@ -158,7 +158,7 @@ class _Built:
         route = self.route
         match route.nodes_per_prompt:
             case "auto" if route.balance == "prefix":
-                near: int | Widths | None = Widths()
+                near: int | Widths | None = Widths(sum(target.weight > 0 for target in route.upstreams))
             case int(count):
                 near = count
             case _:

@@ -26,7 +26,7 @@ import secrets
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +50,6 @@ from semcache.routing.target import Target
 from semcache.routing.told import answered
 from semcache.routing.widths import Widths
 
-IN_TURN = "in turn"
 _OWNER = "bench"
 _BEFORE = 20
 """Times that the worker has seen such traffic before, as far as it remembers shares."""
@@ -90,13 +89,23 @@ class ByChance(Homeless):
         return random.sample([node.name for node in nodes], len(nodes))
 
 
-WAYS: dict[str, Callable[[], Ordering]] = {
-    IN_TURN: InTurn,
-    "by chance": ByChance,
-    "by conversation": lambda: Sharing(Balance()),
-    "by prompt": lambda: Sharing(Balance(), 1),
-    "as served": lambda: Sharing(Balance(), Widths()),
-}
+IN_TURN = "in turn"
+WAYS = (IN_TURN, "by chance", "by conversation", "by prompt", "as served")
+
+
+def sharing(way: str, nodes: int) -> Ordering:
+    """Give what shares the calls out over so many nodes."""
+    match way:
+        case "by conversation":
+            return Sharing(Balance())
+        case "by prompt":
+            return Sharing(Balance(), 1)
+        case "as served":
+            return Sharing(Balance(), Widths(nodes))
+        case "by chance":
+            return ByChance()
+        case _:
+            return InTurn()
 
 
 @dataclass
@@ -234,7 +243,7 @@ def main() -> None:
             stack.enter_context(ours(model, *flags, name=f"n{number}")) for number in range(given.nodes)
         ]
         for number, traffic, way in itertools.product(range(rounds), traffics, WAYS):
-            got = asyncio.run(run(servers, traffic, WAYS[way](), number))
+            got = asyncio.run(run(servers, traffic, sharing(way, given.nodes), number))
             found[traffic.name][way].append(got.figures())
             print(f"round {number + 1}, {traffic.name}, {way}: {got.figures()}", flush=True)
     show(found)

@@ -17,12 +17,13 @@ from semcache.routing.rendezvous import ranked
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node that can be asked: `active` calls are under way on it; on one without room one more would wait."""
+    """A node: `active` calls are under way on it; on one without room one more would wait; one that is away refuses."""
 
     name: str
     weight: float
     active: int
     has_room: bool = True
+    is_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,16 @@ class Balance:
     floor: int = 4
 
     def order(self, affinity: bytes, nodes: Sequence[Node], near: int | None = None) -> list[str]:
-        """Give the names of the nodes in the order in which they are to be asked.
+        """Give the names of the nodes that can be asked, in the order in which they are to be.
 
         Args:
             affinity: see `affinity.affinity_of`; must not be empty.
-            nodes: those that can be asked.
+            nodes: all, those that are away too: it does not change whose home is where.
             near: to how many nodes the conversations of one head keep while these are not full; None: to all.
         """
-        rank = ranks(affinity, nodes, near)
-        bound = self.bounds(nodes)
+        present = {node.name for node in nodes if not node.is_away}
+        rank = [name for name in ranks(affinity, nodes, near) if name in present]
+        bound = self.bounds([node for node in nodes if not node.is_away])
         active = {node.name: node.active for node in nodes}
         crowded = {node.name for node in nodes if not node.has_room}
         roomy = [name for name in rank if active[name] < bound[name] and name not in crowded]
@@ -54,7 +56,7 @@ class Balance:
         return roomy + full
 
     def bounds(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """Give how many calls each node may have under way, the one at hand included."""
+        """Give how many calls each of the nodes that can be asked may have under way, the one at hand included."""
         total = sum(node.active for node in nodes if node.weight) + 1
         weights = sum(node.weight for node in nodes)
         return {

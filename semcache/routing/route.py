@@ -130,7 +130,7 @@ class Route:
         affinity = call.affinity or self.fresh()
         if call.affinity:
             self.sharing.note(affinity)
-        order = self._ordered([target for target in shared if not target.member.refuses], affinity)
+        order = self._ordered(shared, affinity)
         order += [target for target in able if target.is_fallback and not target.member.refuses]
         # One that refuses says why.
         return Plan(tuple(order) or (able[0],), self.sharing.home(affinity, _nodes(shared)))
@@ -156,7 +156,13 @@ class Plan:
 
 def _nodes(targets: Sequence[Target]) -> list[Node]:
     return [
-        Node(target.place, target.weight, target.member.active, not target.member.is_full)
+        Node(
+            target.place,
+            target.weight,
+            target.member.active,
+            has_room=not target.member.is_full,
+            is_away=target.member.refuses,
+        )
         for target in targets
     ]
 

@@ -33,13 +33,11 @@ class Sharing:
 
     def order(self, affinity: bytes, nodes: Sequence[Node]) -> list[str]:
         """Give the names of the nodes in the order in which they are to be asked."""
-        return self.balance.order(affinity, nodes, self._near(affinity, nodes))
+        return self.balance.order(affinity, nodes, self._near(affinity))
 
     def home(self, affinity: bytes, nodes: Sequence[Node]) -> str:
         """Give the node that takes such a call while none is full; "": there are no nodes."""
-        return next(iter(ranks(affinity, nodes, self._near(affinity, nodes))), "")
+        return next(iter(ranks(affinity, nodes, self._near(affinity))), "")
 
-    def _near(self, affinity: bytes, nodes: Sequence[Node]) -> int | None:
-        if not isinstance(self.near, Widths):
-            return self.near
-        return self.near.width(head_of(affinity), sum(node.weight > 0 for node in nodes) or 1)
+    def _near(self, affinity: bytes) -> int | None:
+        return self.near.width(head_of(affinity)) if isinstance(self.near, Widths) else self.near

@@ -21,12 +21,14 @@ class Widths:
     """Counts heads.
 
     Args:
+        nodes: how many there are, away or not: one that fails for a while must move no conversation but its own.
         memory: calls after which what came before counts half; as many heads at most are remembered.
     """
 
-    __slots__ = ("_counts", "_memory", "_total", "_widths")
+    __slots__ = ("_counts", "_memory", "_nodes", "_total", "_widths")
 
-    def __init__(self, memory: int = 2048) -> None:
+    def __init__(self, nodes: int, memory: int = 2048) -> None:
+        self._nodes = nodes
         self._memory = memory
         self._counts: dict[bytes, float] = {}
         self._widths: dict[bytes, int] = {}
@@ -39,15 +41,15 @@ class Widths:
         if self._total >= self._memory:
             self._forget()
 
-    def width(self, head: bytes, nodes: int) -> int:
-        """Give to how many of so many nodes a head's conversations keep; at least 1."""
+    def width(self, head: bytes) -> int:
+        """Give to how many nodes a head's conversations keep; at least 1."""
         if self._total < _ENOUGH:
-            return nodes
-        worth = self._counts.get(head, 0.0) / self._total * nodes / _FILL
+            return self._nodes
+        worth = self._counts.get(head, 0.0) / self._total * self._nodes / _FILL
         before = self._widths.get(head)
         if before is None or worth > before + _SLACK or worth < before - 1 - _SLACK:
             before = self._widths[head] = max(1, math.ceil(worth))
-        return min(before, nodes)
+        return min(before, self._nodes)
 
     def _forget(self) -> None:
         self._counts = {head: count / 2 for head, count in self._counts.items() if count >= 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,11 +130,11 @@ def test_few_nodes_a_prompt_still_move_little() -> None:
 
 def widths_of(heads: list[int], nodes: int = 4, memory: int = 2048) -> dict[int, list[int]]:
     """Give the widths of each head, call after call."""
-    widths, seen = Widths(memory), {}
+    widths, seen = Widths(nodes, memory), {}
     for head in heads:
         name = head.to_bytes(16, "big")
         widths.note(name)
-        seen.setdefault(head, []).append(widths.width(name, nodes))
+        seen.setdefault(head, []).append(widths.width(name))
     return seen
 
 
@@ -166,10 +167,10 @@ def test_widths_are_of_nodes_that_are_there(heads: list[int], nodes: int) -> Non
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    widths = Widths(memory=64)
+    widths = Widths(4, memory=64)
     for number in range(10_000):
         widths.note(number.to_bytes(16, "big"))
-        widths.width(number.to_bytes(16, "big"), 4)
+        widths.width(number.to_bytes(16, "big"))
     assert len(widths._counts) <= 64
     assert len(widths._widths) <= 64
 
@@ -178,3 +179,18 @@ def test_shares_that_wobble_move_nothing() -> None:
     heads = [0, 1, 2, 3] * 200
     turns = [head for start in range(0, 800, 8) for head in sorted(heads[start : start + 8])]
     assert all(len(set(widths[16:])) == 1 for widths in widths_of(turns, 5).values())
+
+
+def test_a_node_that_is_away_moves_its_own_conversations_only() -> None:
+    widths = Widths(4)
+    sharing = Sharing(Balance(), widths)
+    keys = [key(head, conversation) for head in range(6) for conversation in range(40)]
+    for affinity in keys * 3:
+        sharing.note(affinity)
+    before = [sharing.order(k, pool(4))[0] for k in keys]
+    assert {widths.width(key(head, 0)[:16]) for head in range(6)} == {2}, "neither on one nor on all"
+    left = [replace(node, is_away=node.name == "n0") for node in pool(4)]
+    after = [sharing.order(k, left)[0] for k in keys]
+    assert [b for a, b in zip(before, after, strict=True) if a != "n0"] == [a for a in before if a != "n0"]
+    assert "n0" not in after
+    assert sharing.order(keys[0], [replace(node, is_away=True) for node in pool()]) == []
