@@ -1,4 +1,4 @@
-"""Requests of the responses API in chat's words, and back. Pure.
+"""Requests of the responses API in chat's words. Pure.
 
 Every field of a request ends in the chat body or in `extra`, so that two requests which may be answered differently never
 look the same; fields nobody knows stand under `unknown` in there. Whether an answer may be kept is another question:
@@ -11,23 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from semcache.core import JsonObject
-from semcache.dialects.dialect import Translated, Written
-from semcache.dialects.responses.fields import (
-    TOOL,
-    read_choice,
-    read_format,
-    read_tool,
-    write_choice,
-    write_format,
-    write_tool,
-)
+from semcache.dialects.dialect import Translated
+from semcache.dialects.responses.fields import TOOL, read_choice, read_format, read_tool
 from semcache.dialects.responses.items import Reading
-from semcache.dialects.responses.writing import unsaid, write_items
 
-PATH = "/v1/responses"
-_LOGPROBS = "message.output_text.logprobs"
-_SAME = frozenset(
+LOGPROBS = "message.output_text.logprobs"
+SAME = frozenset(
     (
         "stream",
         "temperature",
@@ -55,7 +44,7 @@ _REPORTS = frozenset(
         "file_search_call.results",
         "message.input_image.image_url",
         "reasoning.encrypted_content",
-        _LOGPROBS,
+        LOGPROBS,
     )
 )
 """What `include` may ask for: reports of what a chat model does not do, but for the last."""
@@ -64,11 +53,7 @@ _QUIET_REASONING = {"summary": None, "generate_summary": None, "context": "auto"
 
 
 def read(body: dict[str, Any], path: str, query: bytes) -> Translated:
-    """Read a request.
-
-    Raises:
-        RequestError: 400 with `param`, where `stream` is no truth value.
-    """
+    """Read a request; what of it is unusable is left for chat's own rules, or the upstream, to refuse."""
     reading = _Reading(body)
     for name, value in body.items():
         reading.take(name, value)
@@ -141,7 +126,7 @@ class _Reading:
             self.chat["max_completion_tokens"] = value
         elif name in ("tool_choice", "parallel_tool_calls"):
             self._about_tools(name, value)
-        elif name in _SAME:
+        elif name in SAME:
             self.chat[name] = value
             if name == "prompt_cache_options":
                 self._caching(value)
@@ -210,7 +195,7 @@ class _Reading:
             self.extra["reasoning"] = rest
 
     def _include(self, wanted: list[Any]) -> None:
-        if _LOGPROBS in wanted:
+        if LOGPROBS in wanted:
             self.chat["logprobs"] = True
         if not all(isinstance(one, str) and one in _REPORTS for one in wanted):
             self.unsayable.append("include")
@@ -230,7 +215,7 @@ class _Reading:
 
 
 _KNOWN = (
-    _SAME
+    SAME
     | _SILENT
     | _LOST
     | _STATE
@@ -248,79 +233,3 @@ _KNOWN = (
     )
 )
 """Fields whose null is the same as their absence."""
-
-
-def write(chat: JsonObject) -> Written:
-    """Write a chat body as a request that keeps nothing at the other side.
-
-    Raises:
-        RequestError: 400 with the name of what responses has no word for and that changes the answer.
-    """
-    items = write_items(chat.get("messages"))
-    instructions = items[0].get("content") if items[0].get("role") == "system" and len(items) > 1 else None
-    leading = (
-        {"instructions": instructions, "input": items[1:]}
-        if instructions and isinstance(instructions, str)
-        else {}
-    )
-    body: dict[str, Any] = {"model": chat.get("model"), "input": items, **leading, "store": False}
-    for name, value in chat.items():
-        if value is not None and name not in ("model", "messages"):
-            _write_field(body, name, value)
-    if chat.get("logprobs"):
-        body["include"] = [_LOGPROBS]
-    elif chat.get("top_logprobs"):
-        raise unsaid("top_logprobs")
-    return Written(PATH, body)
-
-
-_NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "n": (1,),
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "logit_bias": ({},),
-    "stop": ([], ""),
-    "modalities": (["text"],),
-    "logprobs": (True, False),
-    "functions": ([],),
-}
-"""Values of fields without a word here that ask for nothing, or are said otherwise."""
-
-
-def _write_field(body: dict[str, Any], name: str, value: Any) -> None:
-    match name:
-        case "store" | "stream_options":
-            pass
-        case "metadata" | "top_logprobs" | "parallel_tool_calls":
-            body[name] = value
-        case "max_completion_tokens":
-            body["max_output_tokens"] = value
-        case "max_tokens":
-            # The older name of the same.
-            body.setdefault("max_output_tokens", value)
-        case "reasoning_effort":
-            body["reasoning"] = {"effort": value}
-        case "tools" | "tool_choice" | "response_format" | "verbosity":
-            _write_shaped(body, name, value)
-        case _ if name in _SAME:
-            body[name] = value
-        case _ if name not in _NEUTRAL or value not in _NEUTRAL[name]:
-            raise unsaid(name)
-
-
-def _write_shaped(body: dict[str, Any], name: str, value: Any) -> None:
-    match name:
-        case "tools":
-            body[name] = [_said(name, write_tool(tool)) for tool in value]
-        case "tool_choice":
-            body[name] = _said(name, write_choice(value))
-        case "response_format":
-            body.setdefault("text", {})["format"] = _said(name, write_format(value))
-        case "verbosity":
-            body.setdefault("text", {})["verbosity"] = value
-
-
-def _said(name: str, found: Any) -> Any:
-    if found is None:
-        raise unsaid(name)
-    return found

@@ -25,6 +25,7 @@ from semcache.dialects.responses import answer as answers
 from semcache.dialects.responses import request as requests
 from semcache.dialects.responses.layout import framed, has_own_events, laid_out
 from semcache.dialects.responses.live import ResponseWriter
+from semcache.dialects.responses.outgoing import write
 from semcache.dialects.responses.reading import ResponseReader
 from semcache.dialects.responses.stream import StreamAssembler
 from semcache.dialects.responses.wording import LAST, error_event
@@ -47,7 +48,7 @@ class Responses:
 
     def write(self, chat: JsonObject) -> Written:
         """Write a chat body as a request that keeps nothing at the other side."""
-        return requests.write(chat)
+        return write(chat)
 
     def unstreamed(self, request: ChatRequest, temperature: float | None) -> ChatRequest:
         """Leave streaming away, and make it warmer."""
