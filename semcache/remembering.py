@@ -13,6 +13,8 @@ from typing import Any
 
 from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Namespace
 from semcache.decide import admission
+from semcache.decide.answer_tiers import may_store_answer
+from semcache.dialects.closing import WEB_SEARCH, searches_web
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.journey import Keep, Step
 from semcache.meeting import meet, places
@@ -56,7 +58,8 @@ class Memory:
 
         async def keep(completion: Completion) -> bool:
             step.trace.completion = completion
-            if step.trace.is_foreign or admission.may_store_answer(step.policy, completion) is not None:
+            refused = may_store_answer(step.policy, step.asked.request, completion)
+            if step.trace.is_foreign or refused is not None:
                 return False
             if step.encoding is not None:
                 step.embedding = await step.encoding
@@ -136,7 +139,14 @@ class Memory:
             prompt=request.prompt or "",
             completion=completion,
             created_at=now,
-            expires_at=now + admission.lifetime(step.policy, directives, self.jitter(), request.prompt),
+            expires_at=now
+            + admission.lifetime(
+                step.policy,
+                directives,
+                self.jitter(),
+                request.prompt,
+                searched=request.exact_only == WEB_SEARCH or searches_web(request.body),
+            ),
             embedding=step.embedding,
             tags=directives.tags,
             epochs=step.epochs or Epochs(),

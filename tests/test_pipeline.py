@@ -197,8 +197,8 @@ async def test_other_words_are_found_by_meaning(scene: Scene) -> None:
 
 
 async def test_the_gate_stands_after_the_match(scene: Scene) -> None:
-    await scene.ask("how many days do I have for order 1001 to come back please tell me now")
-    other = await scene.ask("how many days do I have for order 1002 to come back please tell me now")
+    await scene.ask("how many days do I have for rule 1001 to come back please tell me now")
+    other = await scene.ask("how many days do I have for rule 1002 to come back please tell me now")
     assert isinstance(other.trace.decision, Draft)
     assert "numbers" in other.trace.decision.reasons
     assert scene.calls == 2

@@ -72,6 +72,28 @@ def signs_of_answer(text: str) -> frozenset[Sign]:
     return frozenset((*found(folded, listed=True), *_told(folded)))
 
 
+def is_told_to_one(asked: str, answer: str) -> bool:
+    """True when an answer tells its reader what nobody said before: a fact of their own, or their name.
+
+    Args:
+        asked: all that the model was given to read.
+        answer: what it says.
+    """
+    folded = fold(answer[:LONGEST])
+    signs = frozenset(_told(folded))
+    return Sign.TOLD in signs or (Sign.GREETING in signs and not _is_given(folded, fold(asked)))
+
+
+def _is_given(answer: str, asked: str) -> bool:
+    """True when the name in a greeting was in the request: a letter that was asked for."""
+    head = answer[:_GREETED].lstrip(" \n\t*#>_\"'“")
+    greeted = _greetings().match(head)
+    if greeted is not None:
+        return next(filter(None, greeted.groups()), "") in asked
+    han = re.findall(rf"[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?(?={_HAN_ADDRESS}|[,，!！:：])", head)
+    return any(name in asked for name in han)
+
+
 def is_personal(question: str, answer: str) -> bool:
     """True when question or answer are about one person."""
     return bool(signs_of_question(question) or signs_of_answer(answer))

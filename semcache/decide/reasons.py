@@ -37,6 +37,8 @@ class Reason(StrEnum):
     """The last message is not a user's text."""
     LONG_CONVERSATION = "long-conversation"
     """More user turns than the policy matches by meaning."""
+    PERSONAL = "personal"
+    """Question or answer are about one person, and the policy shares answers between users."""
 
     # Looked up, nothing to serve (core.Miss).
     EMPTY = "empty"
@@ -71,6 +73,8 @@ class Reason(StrEnum):
     """The answer exceeds the policy's size limit."""
     EMPTY_ANSWER = "empty-answer"
     """There is no answer in the answer."""
+    FORM = "form"
+    """The answer has not the form that the request demands (`response_format`)."""
 
 
 class Veto(StrEnum):

@@ -50,7 +50,7 @@ CHATS = [
 QUESTIONS = [
     {"text": "How do I reset my password?", "cls": "password"},
     {"text": "How can I reset my password?", "cls": "password"},
-    {"text": "Where is my parcel?", "cls": "parcel"},
+    {"text": "Where is the parcel?", "cls": "parcel"},
 ]
 POLICY = """
 schema_version: 1

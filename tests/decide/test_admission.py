@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.core import Completion, Directives, Mode
-from semcache.decide.admission import bypass, lifetime, may_match, may_read, may_store, may_store_answer
+from semcache.decide.admission import bypass, lifetime, may_match, may_read, may_store
+from semcache.decide.answer_tiers import may_store_answer
 from tests.decide.build import policy, request
 
 NO_WISH = Directives()
@@ -135,4 +136,4 @@ def test_a_client_only_shortens(ttl: float, spread: float, jitter: float, wish: 
     ],
 )
 def test_may_store_answer(completion: Completion, ours: dict[str, Any], reason: str | None) -> None:
-    assert may_store_answer(policy(**ours), completion) == reason
+    assert may_store_answer(policy(**ours), request(), completion) == reason

@@ -11,15 +11,15 @@ from semcache.evaluate.streams import StreamRun, in_order, run_stream
 from tests.evaluate.scene import rig
 
 COSINES = {
-    "Where is my parcel?": 1.0,
-    "Where has my parcel got to?": 0.96,
-    "Where might my parcel go?": 0.94,
+    "Where is the parcel?": 1.0,
+    "Where has the parcel got to?": 0.96,
+    "Where might the parcel go?": 0.94,
     "Open an account for me": -1.0,
 }
 ROWS = [
-    Labelled("Where is my parcel?", "where"),
-    Labelled("Where has my parcel got to?", "where"),
-    Labelled("Where might my parcel go?", "send"),
+    Labelled("Where is the parcel?", "where"),
+    Labelled("Where has the parcel got to?", "where"),
+    Labelled("Where might the parcel go?", "send"),
     Labelled("Open an account for me", "open"),
     Labelled("Open an  account for me ", "open"),
 ]
@@ -54,9 +54,9 @@ async def test_hits_and_wrong_hits_are_counted_against_queries(tmp_path: Path) -
 
 async def test_what_was_served_is_not_stored_again(tmp_path: Path) -> None:
     """The second and third are near each other, but only the first is stored."""
-    rows = [ROWS[0], ROWS[1], Labelled("Where has my parcel gone?", "where")]
+    rows = [ROWS[0], ROWS[1], Labelled("Where has the parcel gone?", "where")]
     seed = next(seed for seed in range(1000) if in_order(rows, seed, 0) == rows)
-    cosines = {**COSINES, "Where has my parcel gone?": 0.80}
+    cosines = {**COSINES, "Where has the parcel gone?": 0.80}
     async with rig(tmp_path, cosines) as made:
         (ours,) = await run_stream(made, rows, StreamRun("test", (), seed), lambda: None)
     assert (ours.hits, ours.drafts) == (1, 1)
@@ -70,7 +70,7 @@ async def test_two_streams_on_one_rig_do_not_meet(tmp_path: Path) -> None:
 
 
 async def test_long_curves_are_thinned_and_end_at_the_end(tmp_path: Path) -> None:
-    rows = [Labelled("Where is my parcel?", "where")] * 450
+    rows = [Labelled("Where is the parcel?", "where")] * 450
     async with rig(tmp_path, COSINES) as made:
         (ours,) = await run_stream(made, rows, StreamRun("test"), lambda: None)
     assert ours.hits == 449

@@ -15,6 +15,7 @@ from openai.types import CreateEmbeddingResponse
 from semcache.asking.calls import text_of as asked_text
 from semcache.core import CachePolicy, ChatRequest, Completion, Directives, Mode, TenantId, Usage
 from semcache.decide import admission
+from semcache.decide.answer_tiers import may_store_answer
 from semcache.dialects.dialect import Dialect, ErrorWords, Incomplete, Wanted
 from semcache.dialects.embeddings.wire import EMBEDDINGS
 from semcache.dialects.request import request_of
@@ -187,8 +188,8 @@ def test_nobody_who_looks_for_words_finds_any() -> None:
     assert revised_text(kept, 1000) is None
     assert not may_edit(kept)
     assert not kept.has_tool_calls
-    assert admission.may_store_answer(policy(), kept) is None
-    assert admission.may_store_answer(policy(max_entry_bytes=len(kept.body)), kept) == "too-large"
+    assert may_store_answer(policy(), asked(), kept) is None
+    assert may_store_answer(policy(max_entry_bytes=len(kept.body)), asked(), kept) == "too-large"
 
 
 def test_there_are_no_streams_and_no_words() -> None:
