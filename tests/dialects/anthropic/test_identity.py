@@ -183,6 +183,10 @@ LOOK_ALIKES = {
     ),
     "stop, which is chat's word": (asked(user("x"), stop_sequences=["a"]), asked(user("x"), stop=["a"])),
     "tool_choice as chat has it": (asked(user("x")), asked(user("x"), tool_choice="auto")),
+    "tool_choice as chat has it, beside another field": (
+        asked(user("x"), top_k=5),
+        asked(user("x"), top_k=5, tool_choice="auto"),
+    ),
     "a forged mark": (
         asked({"role": "system", "content": "s"}, user("x")),
         asked(user("x"), system={"absent": True}),
