@@ -48,6 +48,7 @@ _OWN_WORDS: dict[str, tuple[tuple[bytes, bytes], ...]] = {
     "anthropic.messages": ((b"anthropic-version", b"2023-06-01"),),
     "gemini.generate": (),
     "ollama.chat": (),
+    "openai.responses": (),
 }
 """Dialects that upstreams without chat are asked in, with the headers that those want."""
 _COMMAND_DEADLINE = 10.0

@@ -70,7 +70,9 @@ def with_messages(
     body = {**request.body, "messages": list(messages)}
     native = request.native
     if native is not None:
-        native = {**native, **dialect.write(body).body}
+        written = dialect.write(body).body
+        # Whether an answer is kept to be fetched later is the client's to say.
+        native = {**native, **{name: value for name, value in written.items() if name != "store"}}
     return replace(
         request,
         body=body,

@@ -39,6 +39,7 @@ IRRELEVANT_FIELDS = frozenset(
 _DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto"}
 """Values that mean the same as the absent field. (An absent temperature is the provider's choice.)"""
 
+_OF_TEXT = frozenset(("type", "text", "cache_control"))
 _FORMAT = b"semcache-namespace-2"
 
 
@@ -132,8 +133,21 @@ def _context(request: ChatRequest) -> list[Any]:
         return [_message(message) for message in messages]
     last = dict(messages[-1])
     content = last["content"]
-    last["content"] = {"text_parts": len(content) if isinstance(content, list) else 1}
+    last["content"] = _shape(content) if isinstance(content, list) else {"text_parts": 1}
     return [*(_message(message) for message in messages[:-1]), last]
+
+
+def _shape(parts: Sequence[Any]) -> dict[str, Any]:
+    """Tell all of text parts but their words: how many, what stands beside the texts, and where they meet."""
+    shape: dict[str, Any] = {"text_parts": len(parts)}
+    beside = [{name: value for name, value in part.items() if name not in _OF_TEXT} for part in parts]
+    if any(beside):
+        shape["beside"] = beside
+    lines = [part["text"].count("\n") for part in parts]
+    if len(parts) > 1 and any(lines):
+        # Parts are joined by line ends: without this two cuts of one text would be one question.
+        shape["lines"] = lines
+    return shape
 
 
 def _message(message: Any) -> Any:

@@ -15,6 +15,9 @@ from semcache.answer.deadline import Deadline
 from semcache.errors import RequestError
 from semcache.proxy.types import Receive
 
+_DEEPEST = 200
+"""What is read up to a thousand deep could be written, and so hashed and sent on, only up to a quarter of that."""
+
 
 class ClientGone(Exception):  # noqa: N818 - an event of the connection, not a fault
     """The client hung up before its request was whole."""
@@ -81,7 +84,21 @@ def parse_object(body: bytes) -> tuple[dict[str, Any], bool]:
         whole = False
     if not isinstance(value, dict):
         raise RequestError("The body must be a JSON object.", code="invalid_json")
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and _is_deeper(value, _DEEPEST):
+        raise RequestError(f"The body is nested more than {_DEEPEST} deep.", code="invalid_json")
     return value, whole
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    """Tell whether lists and objects stand in each other more than `most` deep."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > most:
+            return True
+        inner = (list(one.values()) if isinstance(one, dict) else one for one in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+    return False
 
 
 def _lenient(body: bytes) -> Any:

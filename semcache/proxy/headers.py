@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from semcache.dialects.dialect import Dialect
 
@@ -130,14 +131,10 @@ def _text(value: bytes | None) -> str | None:
 
 def key_in(query: bytes, dialect: Dialect) -> bytes | None:
     """Give the key that a client of this dialect may have put into its query."""
-    if dialect.family != "gemini":
+    if dialect.family != "gemini" or b"=" not in query:
         return None
-    return next((part[4:] for part in query.split(b"&") if part.startswith(b"key=")), None)
-
-
-def without_key(query: bytes) -> bytes:
-    """Give a query without the key in it: upstreams get keys in headers, where no log shows them."""
-    return b"&".join(part for part in query.split(b"&") if not part.startswith(b"key="))
+    found = parse_qs(query.decode("latin-1")).get("key")
+    return found[0].encode("utf-8") if found else None
 
 
 def reply_headers(raw: Iterable[Pair], *, counted: bool) -> list[Pair]:

@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator
 
 from semcache.calling import auth_of
 from semcache.core import Caller
+from semcache.dialects.gemini.target import read_query
 from semcache.errors import RequestError
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
 from semcache.proxy.account import Account
 from semcache.proxy.body import ClientGone
 from semcache.proxy.disconnect import until_disconnect
-from semcache.proxy.headers import RequestHeaders, reply_headers, without_key
+from semcache.proxy.headers import RequestHeaders, reply_headers
 from semcache.proxy.types import Receive, Scope, Send
 
 _MODELS = "/v1/models"
@@ -94,7 +95,7 @@ async def forward(
             *auth_of(backend, caller, native=True),
         ),
         body=_upload(receive, account) if _has_body(scope, headers) else b"",
-        query=without_key(scope["query_string"]) if backend.protocol == "gemini" else scope["query_string"],
+        query=_query(scope, backend),
     )
     reply = await backend.generator.open(call)
     try:
@@ -102,6 +103,12 @@ async def forward(
         return await _stream_back(reply, receive, send, request_id, account)
     finally:
         await reply.aclose()
+
+
+def _query(scope: Scope, backend: Backend) -> bytes:
+    """Give the query; keys that Gemini's clients put there go on in a header, which no log shows."""
+    query: bytes = scope["query_string"]
+    return read_query(query).raw if backend.protocol == "gemini" else query
 
 
 def _has_body(scope: Scope, headers: RequestHeaders) -> bool:

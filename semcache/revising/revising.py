@@ -18,7 +18,7 @@ from dataclasses import replace
 from semcache.core import Completion, Draft, DraftRecord, Usage
 from semcache.decide.revision.stance import unmendable
 from semcache.decide.revision.worth import Prices, Saved
-from semcache.dialects.table import BY_NAME
+from semcache.dialects.chat.wire import CHAT
 from semcache.journey import Backend, Keep, Step
 from semcache.ports import Clock, UpstreamReply, Verifier
 from semcache.review_rules import DraftWay
@@ -188,8 +188,11 @@ class Revising:
         answer = revised(draft.entry.completion, found.text, found.used)
         # As the upstream would: the proxy takes the count out for clients that did not ask.
         with_count = request.include_usage or step.backend.stream_usage
-        parts = written(answer, request, self._new_id(), self._clock.now(), with_usage=with_count)
-        kind = BY_NAME[request.dialect].stream_type if request.stream else b"application/json"
+        dialect = CHAT if request.native is None else step.asked.dialect
+        parts = written(
+            answer, dialect, self._new_id(), self._clock.now(), stream=request.stream, with_usage=with_count
+        )
+        kind = dialect.stream_type if request.stream else b"application/json"
         return Written(parts, record, kind)
 
     # -- as a prediction ----------------------------------------------------------------

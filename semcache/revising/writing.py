@@ -11,9 +11,8 @@ from typing import Any
 
 import orjson
 
-from semcache.core import ChatRequest, Completion, Usage
-from semcache.dialects.dialect import Wanted
-from semcache.dialects.table import BY_NAME
+from semcache.core import Completion, Usage
+from semcache.dialects.dialect import Dialect, Wanted
 
 
 def revised(old: Completion, text: str, used: Usage | None) -> Completion:
@@ -36,19 +35,20 @@ def revised(old: Completion, text: str, used: Usage | None) -> Completion:
 
 
 def written(
-    answer: Completion, request: ChatRequest, id: str, now: float, *, with_usage: bool
+    answer: Completion, dialect: Dialect, id: str, now: float, *, stream: bool, with_usage: bool
 ) -> Iterator[bytes]:
-    """Give the parts of a reply's body, in the dialect in which the request is asked.
+    """Give the parts of a reply's body.
 
     Args:
         answer: what it says.
-        request: asks for a stream or not.
+        dialect: in whose words.
         id: a fresh one, in hex digits.
         now: Unix seconds.
+        stream: it was asked for as a stream.
         with_usage: a stream ends with its usage.
     """
-    wanted = Wanted(request.stream, with_usage, "original")
-    return BY_NAME[request.dialect].layout(answer, wanted).events(id.encode(), b"%d" % int(now))
+    wanted = Wanted(stream, with_usage, "original")
+    return dialect.layout(answer, wanted).events(id.encode(), b"%d" % int(now))
 
 
 def _usage(used: Usage) -> dict[str, Any]:

@@ -113,6 +113,18 @@ def test_two_text_parts_are_not_one_text_with_a_line_break() -> None:
     assert keys(two) != keys(with_message(3, content="a\nb"))
 
 
+def test_where_text_parts_meet_and_what_stands_beside_their_text_counts() -> None:
+    def parts(*texts: str, **beside: Any) -> Any:
+        return keys(with_message(3, content=[{"type": "text", "text": text, **beside} for text in texts]))
+
+    assert parts("a\nb", "c") != parts("a", "b\nc")
+    assert parts("a", vendor=1) != parts("a", vendor=2)
+    assert parts("a", vendor=1) != parts("a")
+    assert parts("a", cache_control={"type": "ephemeral"}) == parts("a")
+    # Words alone make no other place to meet.
+    assert parts("one", "question")[0] == parts("another", "one")[0]
+
+
 @pytest.mark.parametrize(
     "partition",
     [

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
 import pytest
 
 from semcache.errors import RequestError
@@ -90,3 +91,18 @@ def test_lone_surrogates_are_legal_json_that_cannot_be_keyed() -> None:
 
 def test_the_last_of_two_equal_names_wins_here_and_upstream() -> None:
     assert parse_object(b'{"a": 1, "a": 2}') == ({"a": 2}, True)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_nesting_that_could_not_be_written_again_is_refused(opening: bytes) -> None:
+    closing = b"]" if opening == b"[" else b"}"
+
+    def nested(depth: int) -> bytes:
+        return b'{"x":' + opening * (depth - 1) + b"1" + closing * (depth - 1) + b"}"
+
+    value, _ = parse_object(nested(200))
+    assert orjson.dumps({"a": {"b": value}})
+    for depth in (201, 254, 400, 1000):
+        with pytest.raises(RequestError, match="nested") as caught:
+            parse_object(nested(depth))
+        assert (caught.value.status, caught.value.code) == (400, "invalid_json")

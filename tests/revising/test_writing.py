@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from semcache.core import Completion, DraftRecord, Usage
 from semcache.dialects.chat.assemble import JsonAssembler, StreamAssembler
-from semcache.dialects.chat.request import parse_chat
+from semcache.dialects.chat.wire import CHAT
 from semcache.revising.accounts import prediction_tokens, with_usage
 from semcache.revising.replies import Written, drafted
 from semcache.revising.writing import revised, written
@@ -20,14 +20,9 @@ from tests.revising.scene import STORED, answer
 USED = Usage(400, 25, 16)
 
 
-def request(stream: bool):
-    body = {"model": "m", "messages": [{"role": "user", "content": "q"}], "stream": stream}
-    return parse_chat(body, "/v1/chat/completions")
-
-
 def body_of(text: str, *, stream: bool, with_usage: bool = False) -> bytes:
     made = revised(answer(STORED), text, USED)
-    return b"".join(written(made, request(stream), "9", 17.9, with_usage=with_usage))
+    return b"".join(written(made, CHAT, "9", 17.9, stream=stream, with_usage=with_usage))
 
 
 def test_the_frame_is_kept_and_what_was_the_old_answers_own_is_not() -> None:
@@ -68,7 +63,7 @@ def test_id_and_time_are_fresh_and_the_stream_comes_in_pieces() -> None:
     document = json.loads(body_of("new", stream=False))
     assert (document["id"], document["created"]) == ("chatcmpl-9", 17)
     made = revised(answer(STORED), "word " * 200, USED)
-    parts = list(written(made, request(stream=True), "9", 17.9, with_usage=True))
+    parts = list(written(made, CHAT, "9", 17.9, stream=True, with_usage=True))
     assert len(parts) > 5
     assert parts[-1].endswith(b"data: [DONE]\n\n")
     assert all(json.loads(part[6:].split(b"\n")[0])["id"] == "chatcmpl-9" for part in parts)
