@@ -24,7 +24,7 @@ from semcache.cost.parquet import ParquetError, pack_lines, write_parquet
 from semcache.cost.row_fields import Row
 from semcache.cost.row_reader import read_file
 from semcache.cost.rows import Told
-from semcache.cost.segments import LIVE, Segment, files, held, lock, synced
+from semcache.cost.segments import LIVE, Segment, files, held, lock, packed_forms, synced
 from semcache.ports import Clock
 
 _log = structlog.get_logger()
@@ -173,8 +173,8 @@ class Keeper:
                 return
             suffix = ".parquet" if self._rules.form == "parquet" else ".jsonl.gz"
             target = segment.path.with_name(segment.stem + suffix)
-            others = [segment.path.with_name(segment.stem + form) for form in (".parquet", ".jsonl.gz")]
-            if segment.size and not any(path.exists() for path in others):
+            # Its size when the folder was read may be that of a moment when its writer had just opened it.
+            if segment.path.stat().st_size and not packed_forms(segment.path):
                 self._pack(segment.path, target)
             segment.path.unlink(missing_ok=True)
 

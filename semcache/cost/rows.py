@@ -18,7 +18,7 @@ from typing import Protocol
 
 import structlog
 
-from semcache.cost.segments import lock, name_of
+from semcache.cost.segments import is_at, lock, name_of, packed_forms
 from semcache.ports import Clock
 
 _log = structlog.get_logger()
@@ -26,6 +26,7 @@ _DAY = 86_400
 _MOST_WAITING = 8 << 20
 _RETRY = 5.0
 _NAMES = 100
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Told(Protocol):
@@ -195,25 +196,11 @@ class RowFiles:
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         now = self._clock.now()
-        path, file = self._made(now)
-        if not lock(file):
-            os.close(file)
-            raise BlockingIOError(f"{path.name} is held by another process")
-        return _Open(file, path, int(now // _DAY))
-
-    def _made(self, now: float) -> tuple[Path, int]:
-        """Make a file of a new name: two may follow each other within a millisecond.
-
-        Raises:
-            OSError: it cannot be made.
-        """
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         for turn in range(_NAMES):
             path = self._folder / name_of(self._writer, now + turn / 1000)
-            try:
-                return path, os.open(path, flags, 0o600)
-            except FileExistsError:
-                continue
+            file = _made(path)
+            if file is not None:
+                return _Open(file, path, int(now // _DAY))
         raise FileExistsError(errno.EEXIST, "File exists")
 
     def _fail(self, error: OSError) -> None:
@@ -228,3 +215,22 @@ class RowFiles:
                 folder=str(self._folder),
                 problem=error.strerror,
             )
+
+
+def _made(path: Path) -> int | None:
+    """Make a file and lock it; None where the name is taken, or the file was, before it was locked.
+
+    Two may follow each other within a millisecond, and a packer deletes what it finds empty and unlocked.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        file = os.open(path, _NEW, 0o600)
+    except FileExistsError:
+        return None
+    # One that was packed under this name already would be taken for the same rows, and this one deleted.
+    if lock(file) and is_at(file, path) and not packed_forms(path):
+        return file
+    os.close(file)
+    return None

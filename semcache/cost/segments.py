@@ -10,6 +10,7 @@ forms the packed one holds. Everything else in the folder is left alone. Knows n
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -22,6 +23,8 @@ from pathlib import Path
 LIVE = ".jsonl"
 FORMS = (".parquet", ".jsonl.gz", LIVE)
 """Packed ones first."""
+_LOOKS = 100
+"""How often a folder is read anew whose files are packed or deleted meanwhile."""
 _NAME = re.compile(r"([A-Za-z0-9_]{1,64}-(\d{8}T\d{6})\.(\d{3})Z)(\.parquet|\.jsonl\.gz|\.jsonl)")
 
 
@@ -49,6 +52,17 @@ def files(folder: Path) -> list[Segment]:
     Raises:
         OSError: the folder cannot be read; one that is not there is empty.
     """
+    for _ in range(_LOOKS):
+        found = _listed(folder)
+        if found is not None:
+            break
+    else:
+        raise FileNotFoundError(errno.ENOENT, "the folder of rows does not come to rest", str(folder))
+    return sorted(found, key=lambda segment: (segment.begins, segment.stem, FORMS.index(segment.form)))
+
+
+def _listed(folder: Path) -> list[Segment] | None:
+    """Give the files of rows; None when one went meanwhile: packed, it has a name by now that may not have been seen."""
     found: list[Segment] = []
     try:
         with os.scandir(folder) as entries:
@@ -60,12 +74,12 @@ def files(folder: Path) -> list[Segment]:
                 try:
                     size = entry.stat(follow_symlinks=False).st_size
                 except FileNotFoundError:
-                    continue  # packed or deleted by another process meanwhile
+                    return None
                 if begins is not None:
                     found.append(Segment(Path(entry.path), match[1], begins, match[4], size))
     except FileNotFoundError:
         return []
-    return sorted(found, key=lambda segment: (segment.begins, segment.stem, FORMS.index(segment.form)))
+    return found
 
 
 def segments(folder: Path) -> list[Segment]:
@@ -101,6 +115,21 @@ def lock(file: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_at(file: int, path: Path) -> bool:
+    """True when an open file is the one that has this name, and not one that was deleted meanwhile."""
+    try:
+        there = path.lstat()
+    except OSError:
+        return False
+    return os.path.samestat(there, os.fstat(file))
+
+
+def packed_forms(path: Path) -> list[Path]:
+    """Give the packed files that stand for a file of lines."""
+    stem = path.name.removesuffix(LIVE)
+    return [other for form in FORMS if form != LIVE and (other := path.with_name(stem + form)).exists()]
 
 
 def synced(folder: Path) -> None:
