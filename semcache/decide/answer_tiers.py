@@ -106,8 +106,8 @@ def _texts(completion: Completion) -> Iterator[str]:
 
 ANSWERS: tuple[AnswerRow, ...] = (
     AnswerRow(Reason.EMPTY_ANSWER, "an answer that says nothing", "", _is_empty),
-    AnswerRow(Reason.TOO_LARGE, "an answer larger than the limit", "`max_entry_bytes`", _is_large),
-    AnswerRow(Reason.TOOLS, "an answer that calls tools", "`store_tool_calls`, `allow_tools`", _calls_tools),
+    AnswerRow(Reason.TOO_LARGE, "an answer larger than the limit", "`store.max_entry_bytes`", _is_large),
+    AnswerRow(Reason.TOOLS, "an answer that calls tools", "`store.tool_calls`, `tools`", _calls_tools),
     AnswerRow(
         Reason.FORM,
         "an answer that is not the JSON, or not of the schema, that `response_format` demands",

@@ -172,15 +172,15 @@ ROWS: tuple[Row, ...] = (
         "",
         _is_uncacheable,
     ),
-    Row(Reason.TOOLS, _at(_BYPASS), "tools, where the policy allows none", "`allow_tools`", _has_tools),
+    Row(Reason.TOOLS, _at(_BYPASS), "tools, where the policy allows none", "`tools`", _has_tools),
     Row(
         Reason.DEFAULT_TEMPERATURE,
         _at(_BYPASS),
         "no temperature given, so that the upstream's default holds",
-        "`allow_default_temperature`",
+        "`sampling.allow_unset`",
         _has_no_temperature,
     ),
-    Row(Reason.TEMPERATURE, _at(_BYPASS), "a temperature above the limit", "`max_temperature`", _is_warm),
+    Row(Reason.TEMPERATURE, _at(_BYPASS), "a temperature above the limit", "`sampling.max_temperature`", _is_warm),
     Row(
         Reason.NO_CACHE,
         _at(_READ),
@@ -222,7 +222,7 @@ ROWS: tuple[Row, ...] = (
         Reason.NO_STORE,
         _at(_STORE),
         "policy or client want nothing stored",
-        "`store`, `Cache-Control: no-store`",
+        "`store.enabled`, `Cache-Control: no-store`",
         _forbids_storing,
     ),
     Row(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -363,3 +364,11 @@ def test_who_searches_the_web_is_seen() -> None:
 def test_the_page_is_written_from_the_table() -> None:
     """`python -m tests.decide.tier_page > docs/semantic-tier.md` writes it."""
     assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_the_knobs_it_names_are_there() -> None:
+    told = (PAGE.parent / "policies.md").read_text(encoding="utf-8")
+    knobs = {word for row in (*ROWS, *ANSWERS) for word in re.findall(r"`([^`]+)`", row.knob)}
+    own = {word for word in knobs if not word.startswith(("Semcache-", "Cache-Control"))}
+    assert {"sampling.max_temperature", "scope: user"} <= own
+    assert all(f"| `{word.partition(':')[0]}` |" in told for word in own)
