@@ -74,7 +74,8 @@ class SseSplitter:
         start, scan = 0, self._scanned
         if b"\r" not in buffer:
             while (end := buffer.find(b"\n\n", scan)) >= 0:
-                events.append(self._parse(buffer[start : end + 2]))
+                raw = buffer[start : end + 2]
+                events.append(_event(raw, self._body(raw)[:-2].split(b"\n")))
                 start = scan = end + 2
             return events, start
         while match := _BLANK_LINE.search(buffer, scan):
@@ -83,25 +84,28 @@ class SseSplitter:
         return events, start
 
     def _parse(self, raw: bytes) -> SseEvent:
-        body = raw
+        return _event(raw, self._body(raw).splitlines())
+
+    def _body(self, raw: bytes) -> bytes:
         if self._first:
             self._first = False
-            body = raw.removeprefix(_BOM)
-        # What nearly every event looks like.
-        if (
-            body.startswith(b"data: ")
-            and body.endswith(b"\n\n")
-            and body.count(b"\n") == 2
-            and b"\r" not in body
-        ):
-            return SseEvent(raw, body[6:-2])
-        data: list[bytes] = []
-        name = b""
-        for line in body.splitlines():
-            field, _, value = line.partition(b":")
-            value = value.removeprefix(b" ")
-            if field == b"data":
-                data.append(value)
-            elif field == b"event":
-                name = value
-        return SseEvent(raw, b"\n".join(data), name)
+            return raw.removeprefix(_BOM)
+        return raw
+
+
+def _event(raw: bytes, lines: list[bytes]) -> SseEvent:
+    # What nearly every event looks like: one line of data, perhaps after one with a name.
+    if len(lines) == 1 and lines[0].startswith(b"data: "):
+        return SseEvent(raw, lines[0][6:])
+    if len(lines) == 2 and lines[0].startswith(b"event: ") and lines[1].startswith(b"data: "):
+        return SseEvent(raw, lines[1][6:], lines[0][7:])
+    data: list[bytes] = []
+    name = b""
+    for line in lines:
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value
+    return SseEvent(raw, b"\n".join(data), name)

@@ -68,6 +68,19 @@ def test_no_byte_is_lost_over_the_cap_either(stream: bytes, cuts: list[int], cap
         (b"data: a\ndata: b\n\n", [(b"", b"a\nb")]),
         (b"data:  two\n\n", [(b"", b" two")]),
         (b"event: error\ndata: {}\n\n", [(b"error", b"{}")]),
+        (b"event:  two\ndata:  three\n\n", [(b" two", b" three")]),
+        (b"event:x\ndata: 1\n\n", [(b"x", b"1")]),
+        (b"event: x\ndata:1\n\n", [(b"x", b"1")]),
+        (b"event: x\r\ndata: 1\r\n\r\n", [(b"x", b"1")]),
+        (b"event: x\rdata: 1\n\n", [(b"x", b"1")]),
+        (b"event: x\ndata: 1\rdata: 2\n\n", [(b"x", b"1\n2")]),
+        (b"event: \ndata: 1\n\n", [(b"", b"1")]),
+        (b"event: x\nevent: y\ndata: 1\n\n", [(b"y", b"1")]),
+        (b"event: x\ndata: 1\nevent: y\n\n", [(b"y", b"1")]),
+        (b"data: 1\nevent: x\n\n", [(b"x", b"1")]),
+        (b"event: x\nid: data: 1\n\n", []),
+        (b"event: x\n\ndata: 1\n\n", [(b"", b"1")]),
+        (b"\xef\xbb\xbfevent: x\ndata: 1\n\n", [(b"x", b"1")]),
         (b": ping\n\ndata: 1\n\n", [(b"", b"1")]),
         (b"\xef\xbb\xbfdata: 1\n\n", [(b"", b"1")]),
         (b"data: 1\n\n\n\n\ndata: 2\n\n", [(b"", b"1"), (b"", b"2")]),
@@ -77,6 +90,21 @@ def test_no_byte_is_lost_over_the_cap_either(stream: bytes, cuts: list[int], cap
 )
 def test_events_are_those_of_the_standard(stream: bytes, expected: list[tuple[bytes, bytes]]) -> None:
     assert dispatched(stream) == expected
+
+
+lines = st.lists(
+    st.sampled_from(
+        [b"data: a", b"data:  a", b"data:b", b"event: x", b"event:y", b"event: ", b": c", b"id: 1"]
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(lines)
+def test_short_ways_read_what_the_long_one_does(found: list[bytes]) -> None:
+    # No short way is taken where lines end in CR LF.
+    assert dispatched(b"\n".join([*found, b"\n"])) == dispatched(b"\r\n".join([*found, b"\r\n"]))
 
 
 def test_a_byte_order_mark_counts_only_at_the_start() -> None:
