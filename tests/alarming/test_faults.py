@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from semcache.alarming.hysteresis import Place
 from semcache.alarming.looking import read
 from semcache.alarming.rules import DAY
-from tests.alarming.test_runner import ACME, RULES, World
+from tests.alarming.world import ACME, RULES, World
 
 METHODS = ("lead", "load", "save", "put", "raised")
 PARTS = ("shelf", "book", "budgets", "evidence")

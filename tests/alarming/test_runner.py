@@ -1,136 +1,24 @@
-"""A worker that looks for alarms, and others beside it, through everything that can fail around them."""
+"""Who looks for alarms: what is raised, told and over, and what is counted on the way."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 import structlog
 
-from semcache.alarming.bounds import IsBroken
-from semcache.alarming.looking import Look, read, written
-from semcache.alarming.rules import DAY, AlarmRules
-from semcache.alarming.runner import Alarms, _used
+from semcache.alarming.looking import read, written
+from semcache.alarming.rules import DAY
+from semcache.alarming.runner import _used
 from semcache.core import TenantId
-from semcache.cost_port import AlarmKind, BudgetState, Claim, CostAlarm, CostSums
+from semcache.cost_port import AlarmKind, BudgetState
 from semcache.cost_rules import BudgetRule
 from semcache.errors import StoreError
 from semcache.evidence_port import Alarm
 from tests.alarming.sums import key, sums
-from tests.fakes.alarm_shelf import FakeAlarmShelf
-from tests.fakes.budgets import FakeBudgets
-from tests.fakes.cost_book import FakeCostBook
-from tests.fakes.evidence import FakeEvidence
-
-ACME, OTHER = TenantId("acme"), TenantId("other")
-NOON = 20_000 * DAY + 43_200.0
-RULES = AlarmRules(least=100)
-TEAM = BudgetRule("team", window="day", hard=1000)
-
-
-@dataclass
-class Clock:
-    at: float = NOON
-
-    def now(self) -> float:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at
-
-
-@dataclass
-class Tell:
-    faults: Counter[str] = field(default_factory=Counter)
-    changes: list[tuple[AlarmKind, bool]] = field(default_factory=list)
-    alarms: Sequence[CostAlarm] = ()
-    used: Sequence[tuple[str, str, float]] = ()
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def failed(self, part: str) -> None:
-        self.faults[part] += 1
-
-    def changed(self, kind: AlarmKind, raised: bool) -> None:
-        self.changes.append((kind, raised))
-
-    def counted(self, tenant: str, retries: int, repetitive: int) -> None:
-        self.counts[f"{tenant} retries"] += retries
-        self.counts[f"{tenant} repetitive"] += repetitive
-
-    def show_alarms(self, alarms: Sequence[CostAlarm]) -> None:
-        self.alarms = alarms
-
-    def show_budgets(self, used: Sequence[tuple[str, str, float]]) -> None:
-        self.used = used
-
-
-@dataclass
-class Posts:
-    sent: list[CostAlarm] = field(default_factory=list)
-
-    def post(self, alarms: Sequence[CostAlarm]) -> None:
-        self.sent += alarms
-
-
-class World:
-    """What all replicas share, and the traffic in it."""
-
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.shelf = FakeAlarmShelf(self.clock)
-        self.book = FakeCostBook()
-        self.budgets = FakeBudgets()
-        self.evidence = FakeEvidence()
-        self.rules: dict[TenantId, tuple[BudgetRule, ...]] = {ACME: (TEAM,)}
-        self.is_broken: IsBroken | None = None
-        self.holds = 0
-
-    def worker(self, name: str, rules: AlarmRules = RULES) -> Worker:
-        return Worker(self, name, rules)
-
-    def traffic(self, hits: int, misses: int, tenant: TenantId = ACME, **others: int) -> None:
-        day = int(self.clock.at // DAY)
-        for outcome, count, more in (("exact", hits, {}), ("miss", misses, others)):
-            place = key(outcome, day, tenant=tenant)
-            self.book.sums.setdefault(place, CostSums()).add(sums(count, **more))
-
-    async def spend(self, money: int, rule: BudgetRule = TEAM) -> None:
-        self.holds += 1
-        await self.budgets.settle(ACME, f"h{self.holds}", [Claim(rule, money)], self.clock.at)
-
-
-class Worker:
-    def __init__(self, world: World, name: str, rules: AlarmRules) -> None:
-        self.world, self.tell, self.posts = world, Tell(), Posts()
-        look = Look(
-            rules=rules,
-            book=world.book,
-            budgets=world.budgets,
-            rules_of=lambda tenant: world.rules.get(tenant, ()),
-            evidence=world.evidence,
-            told=self.tell,
-            is_broken=world.is_broken,
-        )
-        self.alarms = Alarms(name, look, world.shelf, world.clock, self.tell, lambda: world.rules, self.posts)
-
-    async def look(self, times: int = 1) -> None:
-        for _ in range(times):
-            self.world.clock.at += 30
-            await self.alarms.once()
-
-    @property
-    def told(self) -> list[tuple[str, str, bool]]:
-        return [(one.kind.value, one.subject, one.is_raised) for one in self.posts.sent]
-
-
-async def low_for(world: World, worker: Worker, hours: float) -> None:
-    for _ in range(int(hours * 120)):
-        world.traffic(0, 5)
-        await worker.look()
+from tests.alarming.world import ACME, NOON, OTHER, RULES, TEAM, World, low_for
 
 
 async def test_an_alarm_is_raised_told_everywhere_and_over() -> None:
@@ -171,169 +59,6 @@ async def test_budgets_tell_each_step_once_a_window() -> None:
     world.rules = {}
     await worker.look(3)
     assert len(worker.told) == 6
-
-
-async def test_one_of_all_workers_looks_and_the_others_show() -> None:
-    world = World()
-    first, second = world.worker("a"), world.worker("b")
-    await world.spend(600)
-    await first.look()
-    await second.look()
-    assert first.told == [("budget", "team 50%", True)]
-    assert second.told == []
-    assert second.tell.alarms == first.tell.alarms != ()
-    assert second.tell.used == [("acme", "team", 0.6)]
-
-
-async def test_another_leader_goes_on_where_the_last_one_stopped() -> None:
-    world = World()
-    first, second = world.worker("a"), world.worker("b")
-    await world.spend(600)
-    await first.look()
-    await low_for(world, first, 0.9)
-    await second.look()
-    assert second.told == []
-    await first.alarms.stop()
-    await low_for(world, second, 0.4)
-    assert first.told == [("budget", "team 50%", True)]
-    # What was low for almost an hour under the first is an alarm soon after.
-    assert second.told == [("hit_ratio_low", "", True)]
-
-
-async def test_a_leader_that_was_away_reads_what_another_knew() -> None:
-    world = World()
-    first, second = world.worker("a"), world.worker("b")
-    await first.look()
-    world.clock.at += 1000
-    await world.spend(600)
-    await second.look()
-    assert second.told == [("budget", "team 50%", True)]
-    world.clock.at += 1000
-    await first.look()
-    assert first.told == []
-    assert [alarm.subject for alarm in first.tell.alarms] == ["team 50%"]
-
-
-@pytest.mark.parametrize("part", ["book", "budgets", "evidence"])
-async def test_a_part_that_fails_does_not_stop_the_others(part: str) -> None:
-    world = World()
-    worker = world.worker("a")
-    await worker.look()
-    getattr(world, part).away = True
-    await world.spend(600) if part != "budgets" else None
-    world.evidence.alarms[ACME, "chat"] = Alarm(world.clock.at, "closed")
-    world.evidence.words[ACME, "chat"][1, "exact"] = 1
-    world.traffic(0, 200, unpriced=3)
-    await worker.look(2)
-    expected = {
-        ("price_unknown", "m", True): "book",
-        ("budget", "team 50%", True): "budgets",
-        ("bound_broken", "chat", True): "evidence",
-    }
-    assert set(worker.told) == {change for change, source in expected.items() if source != part}
-    assert worker.tell.faults
-    getattr(world, part).away = False
-    if part == "budgets":
-        await world.spend(600)
-    await worker.look(2)
-    assert set(worker.told) == set(expected)
-
-
-async def test_a_change_that_cannot_be_written_down_comes_later_and_once() -> None:
-    world = World()
-    worker = world.worker("a")
-    await worker.look()
-    world.shelf.broken = {"put"}
-    await world.spend(600)
-    await worker.look(5)
-    assert worker.told == []
-    assert worker.tell.changes == []
-    assert worker.tell.faults["shelf"] == 5
-    world.shelf.broken = set()
-    await worker.look(3)
-    assert worker.told == [("budget", "team 50%", True)]
-
-
-async def test_what_is_known_need_not_be_saved_to_be_remembered() -> None:
-    world = World()
-    worker = world.worker("a")
-    world.shelf.broken = {"save"}
-    await world.spend(600)
-    await worker.look(5)
-    assert worker.told == [("budget", "team 50%", True)]
-    assert worker.tell.faults["shelf"] == 5
-    world.shelf.broken = set()
-    await worker.look()
-    assert "team 50%" in world.shelf.known[ACME]
-
-
-async def test_what_a_leader_left_behind_is_over_in_its_time() -> None:
-    world = World()
-    world.evidence.words[ACME, "chat"][1, "exact"] = 1
-    world.evidence.alarms[ACME, "chat"] = Alarm(world.clock.at, "closed")
-    first, second = world.worker("a"), world.worker("b")
-    await second.look()
-    world.shelf.broken = {"save"}
-    await second.alarms.stop()
-    await world.spend(600)
-    await first.look()
-    assert len(await world.shelf.raised()) == 2
-    world.shelf.known.clear()
-    world.shelf.broken = set()
-    await first.alarms.stop()
-    world.clock.at += DAY
-    # Nothing is known of them but what the shelf says.
-    await second.look(3)
-    assert await world.shelf.raised() == ()
-    assert [one[2] for one in second.told[-2:]] == [False, False]
-
-
-async def test_a_shelf_that_was_emptied_is_filled_again_and_nobody_is_told() -> None:
-    world = World()
-    worker = world.worker("a")
-    await world.spend(600)
-    await worker.look(2)
-    world.shelf.standing.clear()
-    world.shelf.listed.clear()
-    await worker.look()
-    assert [one.subject for one in await world.shelf.raised()] == ["team 50%"]
-    assert [one.subject for one in worker.tell.alarms] == ["team 50%"]
-    assert len(worker.told) == 1
-
-
-@pytest.mark.parametrize("broken", ["lead", "load", "raised"])
-async def test_a_shelf_that_is_away_costs_nothing_but_time(broken: str) -> None:
-    world = World()
-    worker = world.worker("a")
-    world.shelf.broken = {broken}
-    await world.spend(600)
-    await worker.look(3)
-    world.shelf.broken = set()
-    await worker.look()
-    assert worker.told == [("budget", "team 50%", True)]
-    assert worker.tell.faults
-
-
-async def test_a_store_that_is_away_altogether() -> None:
-    world = World()
-    worker = world.worker("a")
-    for part in (world.shelf, world.book, world.budgets, world.evidence):
-        part.away = True
-    await worker.look(3)
-    await worker.alarms.stop()
-    assert worker.told == []
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"v": 2}', '{"v": 1, "levels": 7, "trail": [], "grown": "x"}']
-)
-async def test_what_another_release_left_begins_anew(text: str) -> None:
-    world = World()
-    world.shelf.known[ACME] = text
-    worker = world.worker("a")
-    await world.spend(600)
-    await worker.look()
-    assert worker.told == [("budget", "team 50%", True)]
 
 
 async def test_a_bound_is_broken_until_the_standings_say_otherwise() -> None:
