@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-
 from semcache.dialects.dialect import Dialect
 from semcache.dialects.table import ALL
 from tests.dialects.answers import FEATURES
@@ -26,17 +23,7 @@ NATURES = {
 }
 SILENT = frozenset(("openai.embeddings",))
 """Dialects whose answers say nothing."""
-
-
-def _at(place: str) -> Dialect:
-    module, _, name = place.partition(":")
-    found: Dialect = getattr(importlib.import_module(module), name)
-    return found
-
-
-_ALSO = tuple(_at(place) for place in os.environ.get("SEMCACHE_CONTRACT_ALSO", "").split(",") if place)
-"""Dialects that stand in no table yet: `semcache.dialects.x.wire:X`, parted by commas."""
-SPEAKING: tuple[Dialect, ...] = (*(one for one in ALL if one.name not in SILENT), *_ALSO)
+SPEAKING: tuple[Dialect, ...] = tuple(one for one in ALL if one.name not in SILENT)
 
 
 def nature_of(dialect: Dialect) -> Nature:
