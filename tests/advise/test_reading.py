@@ -9,35 +9,21 @@ import json
 import lzma
 import os
 import random
-import resource
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from semcache.advise import forms, reading, splitting
-from semcache.advise.ordering import Place, Places
+from semcache.advise import forms, reading
 from semcache.advise.reading import read_logs
 from semcache.advise.rows import LogRow, Skipped, Watcher
 from semcache.core import Usage
-from semcache.errors import SemcacheError
 from tests.advise.reading_parts import read, row_line, text_of, written
-
-NOON = 1767355200
-
-
-def texts(*files: Path, form: str = "") -> list[str]:
-    return [text_of(row) for row in read(*files, form=form)[0]]
-
-
-GOOD = row_line(NOON, "good")
+from tests.advise.reading_texts import GOOD, NOON, texts
 
 HOSTILE = (
     ("half a line at the end", GOOD + '{"model": "m", "messages": [{"role"', 1, "2: is not JSON, or cut"),
@@ -258,70 +244,6 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[0].file == report.files[0].name == "standard input"
 
 
-def test_rows_come_in_time_order_however_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "Places", lambda folder: Places(folder, run=7))  # several runs to merge
-    times = random.Random(3).sample(range(NOON, NOON + 1000), 90)
-    files = [
-        written(tmp_path, "a.jsonl", "".join(row_line(at, str(at)) for at in times[:30])),
-        written(tmp_path, "b.json", json.dumps([json.loads(row_line(at, str(at))) for at in times[30:60]])),
-        written(tmp_path, "c.csv", "ts,prompt\n" + "".join(f'{at},"{at}"\n' for at in times[60:])),
-    ]
-    rows, report = read(*files)
-    assert [int(text_of(row)) for row in rows] == sorted(times)
-    assert (report.order, report.sorted, report.untimed) == ("time", True, 0)
-    assert (report.first, report.last) == (min(times), max(times))
-
-
-def test_a_file_a_request_may_be_thousands(tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = [
-        written(
-            tmp_path, f"{number}.json", json.dumps(json.loads(row_line(NOON - number, str(number))), indent=1)
-        )
-        for number in range(200)
-    ]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(150, hard), hard))
-    try:
-        rows, report = read(*files)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [text_of(row) for row in rows] == [str(number) for number in reversed(range(200))]
-    assert len(report.files) == 200
-
-
-def test_objects_without_a_break_between_them(tmp_path: Path) -> None:
-    path = written(tmp_path, "all.json", GOOD.strip() * 3)
-    assert texts(path) == ["good"] * 3
-
-
-def test_rows_in_order_are_read_straight_through(tmp_path: Path) -> None:
-    rows, report = read(written(tmp_path, "a.jsonl", GOOD + row_line(NOON + 1, "later")))
-    assert not report.sorted
-    assert [row.line for row in rows] == [1, 2]
-
-
-def test_rows_without_a_time_stay_where_they_stood(tmp_path: Path) -> None:
-    lines = [(NOON + 9, "d"), (None, "e"), (NOON, "a"), (None, "b"), (NOON + 5, "c")]
-    rows, report = read(written(tmp_path, "a.jsonl", "".join(row_line(at, text) for at, text in lines)))
-    assert [text_of(row) for row in rows] == ["a", "b", "c", "d", "e"]
-    assert report.untimed == 2
-    _, report = read(written(tmp_path, "b.jsonl", row_line(None, "x") * 3))
-    assert (report.order, report.sorted, report.first) == ("file", False, None)
-
-
-def test_equal_times_keep_the_order_of_files_and_lines(tmp_path: Path) -> None:
-    first = written(tmp_path, "z.jsonl", row_line(NOON + 1, "3") + row_line(NOON, "1"))
-    second = written(tmp_path, "a.jsonl", row_line(NOON, "2") + row_line(NOON + 1, "4"))
-    assert texts(first, second) == ["1", "2", "3", "4"]
-
-
-def test_a_limit_takes_rows_from_the_front(tmp_path: Path) -> None:
-    files = [written(tmp_path, name, "junk\n" + GOOD * 5) for name in ("a.jsonl", "b.jsonl")]
-    rows, report = read(*files, limit=7)
-    assert (len(rows), report.rows, report.limited) == (7, 7, True)
-    assert [Path(row.file).name for row in rows] == ["a.jsonl"] * 5 + ["b.jsonl"] * 2
-
-
 def test_long_first_lines_are_lines_all_the_same(tmp_path: Path) -> None:
     long = row_line(NOON, "x" * 200_000)
     path = written(tmp_path, "log.jsonl", long + '{"half": "' + "\n" + GOOD)
@@ -338,53 +260,6 @@ def test_a_form_may_be_said(tmp_path: Path) -> None:
     assert texts(mixed) == ["good", "why"]
     assert texts(mixed, form="prompts") == ["why"]
     assert set(forms.FORMATS) >= {"openai", "anthropic", "litellm", "langfuse", "prompts", "jsonl", "csv"}
-
-
-def test_a_log_may_grow_while_it_is_read(tmp_path: Path) -> None:
-    path = written(tmp_path, "log.jsonl", GOOD)
-    with reading.opened_logs([path], Watcher()) as logs:
-        with path.open("a") as file:
-            file.write(GOOD)
-        assert len(list(logs.rows(Watcher()))) == 1
-
-
-@pytest.mark.parametrize("straight", [True, False])
-def test_a_file_that_vanishes_between_two_readings_ends_in_a_clear_error(
-    straight: bool, tmp_path: Path
-) -> None:
-    text = GOOD + row_line(NOON + 1, "b") if straight else row_line(NOON + 1, "b") + GOOD
-    path = written(tmp_path, "log.jsonl", text)
-    with reading.opened_logs([path], Watcher()) as logs:
-        path.unlink()
-        with pytest.raises(SemcacheError, match="cannot be read any further"):
-            list(logs.rows(Watcher()))
-
-
-def test_a_disk_that_breaks_on_the_way_costs_what_lies_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaking(file: io.BufferedReader, form: object, start: int) -> Iterator[object]:
-        yield from islice(splitting.records(file, form, start), 2)  # type: ignore[arg-type]  # a form
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(forms, "records", breaking)
-    rows, report = read(written(tmp_path, "log.jsonl", GOOD * 5))
-    assert len(rows) == 2
-    assert report.examples == (f"{tmp_path}/log.jsonl: {forms.BROKEN}",)
-
-
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = Places(tmp_path, run=2)
-    places.close()
-    monkeypatch.setattr(places, "_file", Full())
-    places.add(1.0, Place(0, 0, 1, 1))
-    with pytest.raises(SemcacheError, match="No space left"):
-        places.add(2.0, Place(0, 1, 1, 2))
-
-
-class Full(io.BytesIO):
-    def write(self, data: object) -> int:
-        raise OSError(28, "No space left on device")
 
 
 def test_rows_and_flaws_come_as_they_lie(tmp_path: Path) -> None:
@@ -417,70 +292,3 @@ def test_progress_ends_at_the_size_of_the_files(tmp_path: Path) -> None:
         assert told.done == told.total == path.stat().st_size
         told.stage("rows", 100)
         assert len(list(logs.rows(told))) == told.done == 100
-
-
-def test_places_are_merged_in_order(tmp_path: Path) -> None:
-    rng = random.Random(1)
-    wanted = [(rng.randrange(20), number) for number in range(500)]
-    places = Places(tmp_path, run=9)
-    for time, number in wanted:
-        places.add(float(time), Place(0, number, 1, number))
-    assert not places.is_sorted
-    assert [place.offset for place in places] == [number for _, number in sorted(wanted)]
-    assert [place.offset for place in places] == [number for _, number in sorted(wanted)]
-    places.close()
-
-
-MEASURED = """
-import resource, sys
-from pathlib import Path
-from semcache.advise.reading import opened_logs
-from semcache.advise.rows import Watcher
-start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-with opened_logs([Path(sys.argv[1])], Watcher()) as logs:
-    rows = sum(1 for _ in logs.rows(Watcher()))
-print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
-"""
-
-
-def measured(path: Path) -> tuple[int, int]:
-    """Rows read, and MiB that reading took at most, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True, timeout=900
-    )
-    rows, grown = done.stdout.split()
-    return int(rows), int(grown)
-
-
-def grown_file(path: Path, mebibytes: int, form: str) -> int:
-    """Write a log of this size, in reversed time order; gives its rows."""
-    size, rows = 0, 0
-    body = "x" * 2000
-    with path.open("w") as file:
-        file.write("[" if form == "json" else "")
-        while size < mebibytes << 20:
-            line = row_line(NOON - rows, f"{rows} {body}")
-            size += file.write(("," if form == "json" and rows else "") + line)
-            rows += 1
-        file.write("]" if form == "json" else "")
-    return rows
-
-
-@pytest.mark.parametrize("form", ["jsonl", "json"])
-def test_memory_does_not_grow_with_the_file(form: str, tmp_path: Path) -> None:
-    path = tmp_path / f"log.{form}"
-    wanted = grown_file(path, 24, form)
-    rows, grown = measured(path)
-    assert rows == wanted
-    assert grown < 16, "MiB, less than the file"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["jsonl", "json"])
-@pytest.mark.timeout(900)
-def test_memory_does_not_grow_with_a_large_file(form: str, tmp_path: Path) -> None:
-    path = tmp_path / f"log.{form}"
-    wanted = grown_file(path, 300, form)
-    rows, grown = measured(path)
-    assert rows == wanted
-    assert grown < 60, "MiB: one run of places"
