@@ -17,6 +17,11 @@ from tests.e2e.running import running
 from tests.fakes.upstream_server import ByRequest, in_thread
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Known already where tests are spread over processes; it must not be a mistake where they are not.
+    config.addinivalue_line("markers", "xdist_group(name): goes to one process with all of its name")
+
+
 @pytest.fixture(scope="session")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
     made = Clients(tmp_path_factory.mktemp("programs"))

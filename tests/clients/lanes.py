@@ -32,7 +32,8 @@ class Lane:
 
     Args:
         name: how the table calls it.
-        program: a file under programs/ or node/, with its argument.
+        program: a file under programs/ or node/; lanes of one share its process.
+        argument: what it is told to be.
         environment: main (.venv), clients, litellm, or node.
         dialect: that it speaks.
         finish: its words for an answer that ended by itself, and for one that calls a tool.
@@ -77,8 +78,8 @@ class Lane:
     def command(self) -> list[str]:
         """Give the command line that runs it."""
         if self.environment == "node":
-            return [str(node()), str(HERE / "node" / self.program), self.argument]
-        return [str(python(self.environment)), str(HERE / "programs" / self.program), self.argument]
+            return [str(node()), str(HERE / "node" / self.program)]
+        return [str(python(self.environment)), str(HERE / "programs" / self.program)]
 
     def is_there(self) -> bool:
         """Whether its environment was made."""
@@ -99,6 +100,7 @@ def node() -> Path:
 
 _FAILED = {0: "Failed"}
 _LANGCHAIN = {
+    404: "ModelNotFoundError",
     400: "InvalidRequestError",
     401: "AuthenticationError",
     403: "PermissionDeniedError",
@@ -118,8 +120,8 @@ _AI = {
     "late": ("TimeoutError",),
     "obeys": False,
 }
-_LITELLM = {"environment": "litellm", "late": ("Timeout",)}
-_LITELLM_OWN = {**_LITELLM, "errors": {**CLASSES, 504: "Timeout"}, "obeys": False}
+_LITELLM = {"environment": "litellm", "late": ("Timeout",), "errors": {**CLASSES, 504: "Timeout"}}
+_LITELLM_OWN = {**_LITELLM, "obeys": False}
 """Where it speaks the protocol itself."""
 _CURL = {"environment": "main", "errors": _FAILED, "late": ("Failed",), "retries": False}
 

@@ -111,10 +111,9 @@ class Clients:
     running: dict[str, Client] = field(default_factory=dict)
 
     def of(self, lane: Lane) -> Client:
-        known = self.running.get(lane.name)
+        known = self.running.get(lane.program)
         if known is None or known.process.poll() is not None:
-            path = self.folder / f"{lane.name.replace(' ', '-').replace('/', '-')}.err"
-            known = self.running[lane.name] = start(lane, path)
+            known = self.running[lane.program] = start(lane, self.folder / f"{lane.program}.err")
         return known
 
     def stop(self) -> None:
@@ -122,9 +121,10 @@ class Clients:
             client.stop()
 
 
-def job_of(origin: str, question: str, headers: dict[str, str], **job: Any) -> dict[str, Any]:
+def job_of(lane: Lane, origin: str, question: str, headers: dict[str, str], **job: Any) -> dict[str, Any]:
     """Say what is to be asked, with all that is not said as usual."""
     return {
+        "kind": lane.argument,
         "origin": origin,
         "key": KEY,
         "model": "plain",
@@ -132,6 +132,8 @@ def job_of(origin: str, question: str, headers: dict[str, str], **job: Any) -> d
         "headers": headers,
         "stream": False,
         "tools": False,
+        # The question, the tool's call and what the tool gave.
+        "told": False,
         "schema": False,
         "timeout": 30.0,
         "retries": 0,
@@ -152,12 +154,12 @@ class Rig:
     def client(self, lane: Lane) -> Client:
         return self.clients.of(lane)
 
-    def ask(self, lane: Lane, namespace: str, question: str, **job: Any) -> Heard:
-        """Have a client ask, and wait until the proxy has written down what it did."""
+    def ask(self, lane: Lane, namespace: str, question: str, *, requests: int = 1, **job: Any) -> Heard:
+        """Have a client ask, and wait until the proxy has written down what it did (in how many requests)."""
         client = self.client(lane)
         plain, revisions, known = self.world.plain, self.world.revisions, self.records()
         seen = client.do(self.job(lane, namespace, question, **job))
-        outcomes = self._outcomes(known)
+        outcomes = self._outcomes(known, requests)
         return Heard(seen, outcomes, self.world.plain - plain, self.world.revisions - revisions)
 
     def job(
@@ -169,14 +171,14 @@ class Rig:
             "semcache-upstream": lane.backend,
         }
         headers = {**own, **job.pop("headers", {})}
-        return job_of(self.server.origin if direct else self.proxy.url, question, headers, **job)
+        return job_of(lane, self.server.origin if direct else self.proxy.url, question, headers, **job)
 
     def records(self) -> int:
         return len(self.proxy.stdout)
 
-    def _outcomes(self, known: int) -> list[str]:
+    def _outcomes(self, known: int, requests: int) -> list[str]:
         until = time.monotonic() + 10.0
-        while not (found := self._written(known)):
+        while len(found := self._written(known)) < requests:
             assert time.monotonic() < until, "the proxy wrote down nothing"
             time.sleep(0.01)
         return found

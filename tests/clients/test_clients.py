@@ -15,7 +15,7 @@ CASES = [
         seat,
         scenario,
         id=f"{seat.name} at {seat.backend}-{scenario}",
-        marks=pytest.mark.xdist_group(lane.name),
+        marks=pytest.mark.xdist_group(lane.program),
     )
     for lane in LANES
     for seat in lane.seats

@@ -30,7 +30,14 @@ def test_it_gets_an_answer_and_gets_it_again(fresh: Proxy, clients: Clients, lan
         headers = {"semcache-namespace": lane.name}
         known = len(outcomes(fresh))
         job = job_of(
-            fresh.url, "Say hello.", headers, model="local", key="sk-anything", timeout=60.0, stream=stream
+            lane,
+            fresh.url,
+            "Say hello.",
+            headers,
+            model="local",
+            key="sk-anything",
+            timeout=60.0,
+            stream=stream,
         )
         seen = client.do(job)
         assert seen["error"] is None, seen["error"]

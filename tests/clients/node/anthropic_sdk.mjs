@@ -3,7 +3,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
 import { z } from "zod";
-import { PARAMETERS, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
+import { GIVEN, PARAMETERS, RESULT, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
 
 const Fact = z.object({ place: z.string(), days: z.number().int(), text: z.string() });
 
@@ -14,6 +14,14 @@ function message(answer, seen) {
   for (const block of answer.content) if (block.type === "tool_use") seen.called(block.name, block.input);
   if (answer.parsed_output) seen.parsed = answer.parsed_output;
   seen.used(answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.semcache_saved);
+}
+
+function turnsOf(job) {
+  const user = { role: "user", content: job.question };
+  if (!job.told) return [user];
+  const call = { type: "tool_use", id: "toolu_1", name: TOOL, input: GIVEN };
+  const given = { type: "tool_result", tool_use_id: "toolu_1", content: RESULT };
+  return [user, { role: "assistant", content: [call] }, { role: "user", content: [given] }];
 }
 
 async function ask(job, seen) {
@@ -27,7 +35,7 @@ async function ask(job, seen) {
   const fields = {
     model: job.model,
     max_tokens: 2000,
-    messages: [{ role: "user", content: job.question }],
+    messages: turnsOf(job),
   };
   if (job.tools) fields.tools = [{ name: TOOL, description: TOOL_WORDS, input_schema: PARAMETERS }];
   if (job.schema) fields.output_config = { format: zodOutputFormat(Fact) };

@@ -1,7 +1,7 @@
 // The @google/genai SDK for Node, on the Gemini API.
 
 import { GoogleGenAI } from "@google/genai";
-import { PARAMETERS, SCHEMA, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
+import { GIVEN, PARAMETERS, RESULT, SCHEMA, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
 
 function take(part, seen) {
   for (const candidate of part.candidates ?? []) {
@@ -14,6 +14,15 @@ function take(part, seen) {
   const usage = part.usageMetadata;
   if (usage) seen.used(usage.promptTokenCount ?? 0, usage.candidatesTokenCount ?? 0);
   if (part.sdkHttpResponse?.headers) seen.headed(part.sdkHttpResponse.headers);
+}
+
+function contentsOf(job) {
+  if (!job.told) return job.question;
+  return [
+    { role: "user", parts: [{ text: job.question }] },
+    { role: "model", parts: [{ functionCall: { name: TOOL, args: GIVEN } }] },
+    { role: "user", parts: [{ functionResponse: { name: TOOL, response: { result: RESULT } } }] },
+  ];
 }
 
 async function ask(job, seen) {
@@ -38,7 +47,7 @@ async function ask(job, seen) {
     config.responseMimeType = "application/json";
     config.responseJsonSchema = SCHEMA;
   }
-  const fields = { model: job.model, contents: job.question, config };
+  const fields = { model: job.model, contents: contentsOf(job), config };
   if (!job.stream) {
     take(await client.models.generateContent(fields), seen);
     seen.pieces = 0;

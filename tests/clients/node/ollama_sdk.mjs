@@ -1,7 +1,7 @@
 // The ollama library for Node.
 
 import { Ollama } from "ollama";
-import { PARAMETERS, SCHEMA, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
+import { GIVEN, PARAMETERS, RESULT, SCHEMA, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
 
 function take(part, seen) {
   seen.piece(part.message.content);
@@ -10,6 +10,13 @@ function take(part, seen) {
     seen.finish = part.done_reason;
     seen.used(part.prompt_eval_count ?? 0, part.eval_count ?? 0);
   }
+}
+
+function messagesOf(job) {
+  const user = { role: "user", content: job.question };
+  if (!job.told) return [user];
+  const said = { role: "assistant", content: "", tool_calls: [{ function: { name: TOOL, arguments: GIVEN } }] };
+  return [user, said, { role: "tool", tool_name: TOOL, content: RESULT }];
 }
 
 async function ask(job, seen) {
@@ -26,7 +33,7 @@ async function ask(job, seen) {
     headers: { authorization: `Bearer ${job.key}`, ...job.headers },
     fetch: fetching,
   });
-  const fields = { model: job.model, messages: [{ role: "user", content: job.question }] };
+  const fields = { model: job.model, messages: messagesOf(job) };
   if (job.tools) {
     fields.tools = [
       { type: "function", function: { name: TOOL, description: TOOL_WORDS, parameters: PARAMETERS } },

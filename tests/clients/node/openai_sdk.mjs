@@ -1,11 +1,26 @@
-// The openai SDK for Node; the argument is `chat` or `responses`.
+// The openai SDK for Node; the kind is `chat` or `responses`.
 
 import OpenAI from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { z } from "zod";
-import { PARAMETERS, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
+import { GIVEN, PARAMETERS, RESULT, TOOL, TOOL_WORDS, serve } from "./talk.mjs";
 
 const Fact = z.object({ place: z.string(), days: z.number().int(), text: z.string() });
+
+function messagesOf(job) {
+  const user = { role: "user", content: job.question };
+  if (!job.told) return [user];
+  const call = { id: "call_1", type: "function", function: { name: TOOL, arguments: JSON.stringify(GIVEN) } };
+  const said = { role: "assistant", content: null, tool_calls: [call] };
+  return [user, said, { role: "tool", tool_call_id: "call_1", content: RESULT }];
+}
+
+function itemsOf(job) {
+  if (!job.told) return job.question;
+  const call = { type: "function_call", call_id: "call_1", name: TOOL, arguments: JSON.stringify(GIVEN) };
+  const given = { type: "function_call_output", call_id: "call_1", output: RESULT };
+  return [{ role: "user", content: job.question }, call, given];
+}
 
 const clientOf = (job) =>
   new OpenAI({
@@ -28,7 +43,7 @@ function completion(answer, seen) {
 
 async function chat(job, seen) {
   const client = clientOf(job);
-  const fields = { model: job.model, messages: [{ role: "user", content: job.question }] };
+  const fields = { model: job.model, messages: messagesOf(job) };
   if (job.tools) {
     fields.tools = [
       { type: "function", function: { name: TOOL, description: TOOL_WORDS, parameters: PARAMETERS } },
@@ -64,7 +79,7 @@ function response(answer, seen) {
 
 async function responses(job, seen) {
   const client = clientOf(job);
-  const fields = { model: job.model, input: job.question, store: false };
+  const fields = { model: job.model, input: itemsOf(job), store: false };
   if (job.tools) {
     fields.tools = [
       { type: "function", name: TOOL, description: TOOL_WORDS, parameters: PARAMETERS, strict: true },
@@ -89,4 +104,4 @@ async function responses(job, seen) {
   response(await stream.finalResponse(), seen);
 }
 
-await serve({ chat, responses }[process.argv[2]], "openai");
+await serve((job, seen) => (job.kind === "chat" ? chat : responses)(job, seen), "openai");

@@ -18,6 +18,9 @@ export const SCHEMA = {
   additionalProperties: false,
 };
 
+export const GIVEN = { subject: "France", limit: 3 };
+export const RESULT = "It is done.";
+
 export class Seen {
   text = "";
   pieces = 0;

@@ -6,7 +6,7 @@ from typing import Any
 
 import anthropic
 from pydantic import BaseModel
-from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, serve
+from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, message_turns, serve
 
 
 class Fact(BaseModel):
@@ -27,7 +27,7 @@ def ask(job: Job, seen: Seen) -> None:
         fields: dict[str, Any] = {
             "model": job.model,
             "max_tokens": 2000,
-            "messages": [{"role": "user", "content": job.question}],
+            "messages": message_turns(job),
         }
         if job.tools:
             fields["tools"] = [{"name": TOOL, "description": TOOL_WORDS, "input_schema": PARAMETERS}]

@@ -1,17 +1,13 @@
-"""Plain curl; the argument is the protocol: chat, responses, messages, ollama or gemini."""
+"""Plain curl; the kind is the protocol: chat, responses, messages, ollama or gemini."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from typing import Any
 
 from curl_words import WORDS
 from talk import Job, Seen, run
-
-PROTOCOL = sys.argv[1]
-IN = WORDS[PROTOCOL]
 
 
 class Failed(Exception):
@@ -27,14 +23,14 @@ def command(job: Job) -> list[str]:
     verb = "streamGenerateContent?alt=sse" if job.stream else "generateContent"
     headers = [
         "content-type: application/json",
-        "anthropic-version: 2023-06-01" if PROTOCOL == "messages" else "accept: */*",
-        IN.key.format(key=job.key),
+        "anthropic-version: 2023-06-01" if job.kind == "messages" else "accept: */*",
+        WORDS[job.kind].key.format(key=job.key),
         *(f"{name}: {value}" for name, value in job.headers.items()),
     ]
     line = ["curl", "--silent", "--show-error", "--no-buffer", "--include", "--noproxy", "*"]
     line += ["--max-time", str(job.timeout), "--request", "POST", "--data-binary", "@-"]
     line += [word for header in headers for word in ("--header", header)]
-    return [*line, job.origin + IN.path.format(model=job.model, verb=verb)]
+    return [*line, job.origin + WORDS[job.kind].path.format(model=job.model, verb=verb)]
 
 
 def ask(job: Job, seen: Seen) -> None:
@@ -43,14 +39,14 @@ def ask(job: Job, seen: Seen) -> None:
         assert curl.stdin is not None
         assert curl.stdout is not None
         assert curl.stderr is not None
-        curl.stdin.write(json.dumps(IN.ask(job)).encode())
+        curl.stdin.write(json.dumps(WORDS[job.kind].ask(job)).encode())
         curl.stdin.close()
         status = _head(curl.stdout, seen)
         lines = []
         for line in curl.stdout:
             lines.append(line)
             if job.stream and status == 200:
-                _event(line, seen)
+                _event(job.kind, line, seen)
             if seen.leaves(job):
                 curl.kill()
                 return
@@ -61,7 +57,7 @@ def ask(job: Job, seen: Seen) -> None:
         inner = document.get("error", {})
         raise Failed(inner if isinstance(inner, str) else inner.get("message", ""), status, document)
     if not job.stream:
-        IN.whole(json.loads(b"".join(lines)), seen)
+        WORDS[job.kind].whole(json.loads(b"".join(lines)), seen)
     for call in seen["calls"]:
         if isinstance(call["arguments"], str):
             call["arguments"] = json.loads(call["arguments"])
@@ -79,10 +75,10 @@ def _head(out: Any, seen: Seen) -> int:
     return int(first[1]) if len(first) > 1 else 0
 
 
-def _event(line: bytes, seen: Seen) -> None:
+def _event(protocol: str, line: bytes, seen: Seen) -> None:
     """Read one line of a stream."""
     text = line.decode().strip()
-    if PROTOCOL != "ollama":
+    if protocol != "ollama":
         if not text.startswith("data: ") or text == "data: [DONE]":
             return
         text = text.removeprefix("data: ")
@@ -91,7 +87,7 @@ def _event(line: bytes, seen: Seen) -> None:
     event = json.loads(text)
     if event.get("error"):
         raise Failed(json.dumps(event["error"]), 200, event)
-    IN.event(event, seen)
+    WORDS[protocol].event(event, seen)
 
 
 version = subprocess.run(["curl", "--version"], capture_output=True, text=True, check=True).stdout.split(" ")[

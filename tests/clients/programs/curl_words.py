@@ -6,7 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from talk import PARAMETERS, SCHEMA, TOOL, TOOL_WORDS, Job, Seen
+from talk import (
+    PARAMETERS,
+    SCHEMA,
+    TOOL,
+    TOOL_WORDS,
+    Job,
+    Seen,
+    chat_messages,
+    gemini_contents,
+    message_turns,
+    ollama_messages,
+    response_items,
+)
 
 Json = dict[str, Any]
 _FUNCTION = {"name": TOOL, "description": TOOL_WORDS, "parameters": PARAMETERS}
@@ -33,12 +45,12 @@ def more(seen: Seen, text: str) -> None:
     seen["calls"][-1]["arguments"] += text
 
 
-def _user(job: Job) -> Json:
-    return {"model": job.model, "stream": job.stream, "messages": [{"role": "user", "content": job.question}]}
+def _head(job: Job) -> Json:
+    return {"model": job.model, "stream": job.stream}
 
 
 def _chat(job: Job) -> Json:
-    body = _user(job)
+    body = {**_head(job), "messages": chat_messages(job)}
     if job.stream:
         body["stream_options"] = {"include_usage": True}
     if job.tools:
@@ -73,7 +85,7 @@ def _chat_event(event: Json, seen: Seen) -> None:
 
 
 def _responses(job: Job) -> Json:
-    body: Json = {"model": job.model, "stream": job.stream, "input": job.question, "store": False}
+    body: Json = {"model": job.model, "stream": job.stream, "input": response_items(job), "store": False}
     if job.tools:
         body["tools"] = [{"type": "function", **_FUNCTION}]
     if job.schema:
@@ -102,7 +114,7 @@ def _responses_event(event: Json, seen: Seen) -> None:
 
 
 def _messages(job: Job) -> Json:
-    body = {**_user(job), "max_tokens": 2000}
+    body = {**_head(job), "messages": message_turns(job), "max_tokens": 2000}
     if job.tools:
         body["tools"] = [{"name": TOOL, "description": TOOL_WORDS, "input_schema": PARAMETERS}]
     if job.schema:
@@ -138,7 +150,7 @@ def _messages_event(event: Json, seen: Seen) -> None:
 
 
 def _ollama(job: Job) -> Json:
-    body = _user(job)
+    body = {**_head(job), "messages": ollama_messages(job)}
     if job.tools:
         body["tools"] = [{"type": "function", "function": _FUNCTION}]
     if job.schema:
@@ -156,7 +168,7 @@ def _ollama_part(body: Json, seen: Seen) -> None:
 
 
 def _gemini(job: Job) -> Json:
-    body: Json = {"contents": [{"role": "user", "parts": [{"text": job.question}]}]}
+    body: Json = {"contents": gemini_contents(job)}
     if job.tools:
         declared = {"name": TOOL, "description": TOOL_WORDS, "parametersJsonSchema": PARAMETERS}
         body["tools"] = [{"functionDeclarations": [declared]}]

@@ -7,7 +7,7 @@ from typing import Any
 from google import genai
 from google.genai import types
 from pydantic import BaseModel
-from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, serve
+from talk import GIVEN, PARAMETERS, RESULT, TOOL, TOOL_WORDS, Job, Seen, serve
 
 
 class Fact(BaseModel):
@@ -34,7 +34,7 @@ def ask(job: Job, seen: Seen) -> None:
     with genai.Client(api_key=job.key, vertexai=False, http_options=options) as client:
         fields: dict[str, Any] = {
             "model": job.model,
-            "contents": job.question,
+            "contents": _contents(job),
             "config": types.GenerateContentConfig(**config),
         }
         if not job.stream:
@@ -52,6 +52,18 @@ def ask(job: Job, seen: Seen) -> None:
                 return
         if job.schema:
             seen["parsed"] = Fact.model_validate_json(seen["text"]).model_dump()
+
+
+def _contents(job: Job) -> Any:
+    if not job.told:
+        return job.question
+    return [
+        types.Content(role="user", parts=[types.Part(text=job.question)]),
+        types.Content(role="model", parts=[types.Part.from_function_call(name=TOOL, args=GIVEN)]),
+        types.Content(
+            role="user", parts=[types.Part.from_function_response(name=TOOL, response={"result": RESULT})]
+        ),
+    ]
 
 
 def _take(answer: types.GenerateContentResponse, seen: Seen) -> None:

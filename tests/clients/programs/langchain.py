@@ -1,14 +1,14 @@
-"""LangChain's chat models; the argument is `openai`, `responses` or `anthropic`."""
+"""LangChain's chat models; the kind is `openai`, `responses` or `anthropic`."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
-from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, serve
+from talk import GIVEN, PARAMETERS, RESULT, TOOL, TOOL_WORDS, Job, Seen, serve
 
 
 class Fact(BaseModel):
@@ -19,11 +19,8 @@ class Fact(BaseModel):
     text: str
 
 
-KIND = sys.argv[1]
-
-
 def ask(job: Job, seen: Seen) -> None:
-    model: Any = _anthropic(job) if KIND == "anthropic" else _openai(job)
+    model: Any = _anthropic(job) if job.kind == "anthropic" else _openai(job)
     if job.tools:
         model = model.bind_tools([{"title": TOOL, "description": TOOL_WORDS, **PARAMETERS}])
     if job.schema:
@@ -35,10 +32,10 @@ def ask(job: Job, seen: Seen) -> None:
         seen["parsed"] = found["parsed"].model_dump()
         return
     if not job.stream:
-        _message(model.invoke(job.question), seen)
+        _message(model.invoke(_conversation(job)), seen)
         return
     whole = None
-    stream = model.stream(job.question)
+    stream = model.stream(_conversation(job))
     for chunk in stream:
         whole = chunk if whole is None else whole + chunk
         seen.piece(_text(chunk))
@@ -46,6 +43,14 @@ def ask(job: Job, seen: Seen) -> None:
             stream.close()
             return
     _message(whole, seen)
+
+
+def _conversation(job: Job) -> Any:
+    if not job.told:
+        return job.question
+    call = {"name": TOOL, "args": GIVEN, "id": "call_1"}
+    said = AIMessage(content="", tool_calls=[call])
+    return [HumanMessage(job.question), said, ToolMessage(RESULT, tool_call_id="call_1")]
 
 
 def _openai(job: Job) -> ChatOpenAI:
@@ -58,8 +63,8 @@ def _openai(job: Job) -> ChatOpenAI:
         default_headers=job.headers,
         stream_usage=True,
         include_response_headers=True,
-        use_responses_api=KIND == "responses",
-        **({"store": False} if KIND == "responses" else {}),
+        use_responses_api=job.kind == "responses",
+        **({"store": False} if job.kind == "responses" else {}),
     )
 
 

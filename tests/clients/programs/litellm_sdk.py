@@ -1,14 +1,13 @@
-"""LiteLLM as a client; the argument is the provider word in front of the model's name."""
+"""LiteLLM as a client; the kind is the provider word in front of the model's name."""
 
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import litellm
 from pydantic import BaseModel
-from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, serve
+from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, chat_messages, serve
 
 
 class Fact(BaseModel):
@@ -17,7 +16,6 @@ class Fact(BaseModel):
     text: str
 
 
-PROVIDER = sys.argv[1]
 litellm.telemetry = False
 litellm.suppress_debug_info = True
 litellm.drop_params = False
@@ -25,15 +23,15 @@ litellm.drop_params = False
 
 def ask(job: Job, seen: Seen) -> None:
     fields: dict[str, Any] = {
-        "model": f"{PROVIDER}/{job.model}",
-        "messages": [{"role": "user", "content": job.question}],
-        "api_base": job.origin + {"openai": "/v1", "gemini": "/v1beta"}.get(PROVIDER, ""),
+        "model": f"{job.kind}/{job.model}",
+        "messages": chat_messages(job),
+        "api_base": job.origin + {"openai": "/v1", "gemini": "/v1beta"}.get(job.kind, ""),
         "api_key": job.key,
         "extra_headers": job.headers,
         "timeout": job.timeout,
     }
     # Where LiteLLM calls another SDK that SDK repeats; else LiteLLM does, when told to by another name.
-    fields["max_retries" if PROVIDER == "openai" else "num_retries"] = job.retries
+    fields["max_retries" if job.kind == "openai" else "num_retries"] = job.retries
     if job.tools:
         function = {"name": TOOL, "description": TOOL_WORDS, "parameters": PARAMETERS}
         fields["tools"] = [{"type": "function", "function": function}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import ollama
-from talk import PARAMETERS, SCHEMA, TOOL, TOOL_WORDS, Job, Seen, serve
+from talk import PARAMETERS, SCHEMA, TOOL, TOOL_WORDS, Job, Seen, ollama_messages, serve
 
 
 def ask(job: Job, seen: Seen) -> None:
@@ -14,7 +14,7 @@ def ask(job: Job, seen: Seen) -> None:
     function = {"name": TOOL, "description": TOOL_WORDS, "parameters": PARAMETERS}
     answer = client.chat(
         model=job.model,
-        messages=[{"role": "user", "content": job.question}],
+        messages=ollama_messages(job),
         tools=[{"type": "function", "function": function}] if job.tools else None,
         format=SCHEMA if job.schema else None,
         stream=job.stream,

@@ -1,13 +1,12 @@
-"""The openai SDK for Python; the argument is `chat` or `responses`."""
+"""The openai SDK for Python; the kind is `chat` or `responses`."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import openai
 from pydantic import BaseModel
-from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, serve
+from talk import PARAMETERS, TOOL, TOOL_WORDS, Job, Seen, chat_messages, response_items, serve
 
 
 class Fact(BaseModel):
@@ -18,7 +17,7 @@ class Fact(BaseModel):
 
 def chat(job: Job, seen: Seen) -> None:
     with _client(job) as client:
-        fields: dict[str, Any] = {"model": job.model, "messages": [{"role": "user", "content": job.question}]}
+        fields: dict[str, Any] = {"model": job.model, "messages": chat_messages(job)}
         if job.tools:
             function = {"name": TOOL, "description": TOOL_WORDS, "parameters": PARAMETERS}
             fields["tools"] = [{"type": "function", "function": function}]
@@ -84,7 +83,11 @@ def _chat_events(client: openai.OpenAI, fields: dict[str, Any], job: Job, seen: 
 
 def responses(job: Job, seen: Seen) -> None:
     with _client(job) as client:
-        fields: dict[str, Any] = {"model": job.model, "input": job.question, "store": False}
+        fields: dict[str, Any] = {
+            "model": job.model,
+            "input": response_items(job) if job.told else job.question,
+            "store": False,
+        }
         if job.tools:
             fields["tools"] = [
                 {"type": "function", "name": TOOL, "description": TOOL_WORDS, "parameters": PARAMETERS}
@@ -126,4 +129,8 @@ def _client(job: Job) -> openai.OpenAI:
     )
 
 
-serve({"chat": chat, "responses": responses}[sys.argv[1]], "openai")
+def ask(job: Job, seen: Seen) -> None:
+    (chat if job.kind == "chat" else responses)(job, seen)
+
+
+serve(ask, "openai")

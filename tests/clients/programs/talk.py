@@ -28,10 +28,63 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+GIVEN = {"subject": "France", "limit": 3}
+RESULT = "It is done."
+
+
 class Job(dict[str, Any]):
     """One thing to do; see `tests/clients/running.py` for its fields."""
 
     __getattr__ = dict.__getitem__
+
+
+def chat_messages(job: Job) -> list[dict[str, Any]]:
+    """Give the conversation in chat's words."""
+    user = {"role": "user", "content": job.question}
+    if not job.told:
+        return [user]
+    call = {"id": "call_1", "type": "function", "function": {"name": TOOL, "arguments": json.dumps(GIVEN)}}
+    said = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return [user, said, {"role": "tool", "tool_call_id": "call_1", "content": RESULT}]
+
+
+def response_items(job: Job) -> list[dict[str, Any]]:
+    """Give the conversation in the words of responses."""
+    user = {"role": "user", "content": job.question}
+    if not job.told:
+        return [user]
+    call = {"type": "function_call", "call_id": "call_1", "name": TOOL, "arguments": json.dumps(GIVEN)}
+    return [user, call, {"type": "function_call_output", "call_id": "call_1", "output": RESULT}]
+
+
+def message_turns(job: Job) -> list[dict[str, Any]]:
+    """Give the conversation in Anthropic's words."""
+    user = {"role": "user", "content": job.question}
+    if not job.told:
+        return [user]
+    call = {"type": "tool_use", "id": "toolu_1", "name": TOOL, "input": GIVEN}
+    given = {"type": "tool_result", "tool_use_id": "toolu_1", "content": RESULT}
+    return [user, {"role": "assistant", "content": [call]}, {"role": "user", "content": [given]}]
+
+
+def ollama_messages(job: Job) -> list[dict[str, Any]]:
+    """Give the conversation in Ollama's words."""
+    user = {"role": "user", "content": job.question}
+    if not job.told:
+        return [user]
+    call = {"function": {"name": TOOL, "arguments": GIVEN}}
+    said = {"role": "assistant", "content": "", "tool_calls": [call]}
+    return [user, said, {"role": "tool", "tool_name": TOOL, "content": RESULT}]
+
+
+def gemini_contents(job: Job) -> list[dict[str, Any]]:
+    """Give the conversation in Gemini's words."""
+    user = {"role": "user", "parts": [{"text": job.question}]}
+    if not job.told:
+        return [user]
+    call = {"functionCall": {"name": TOOL, "args": GIVEN}}
+    given = {"functionResponse": {"name": TOOL, "response": {"result": RESULT}}}
+    return [user, {"role": "model", "parts": [call]}, {"role": "user", "parts": [given]}]
 
 
 class Seen(dict[str, Any]):

@@ -170,7 +170,7 @@ def retry(rig: Rig, lane: Lane, sheet: Sheet) -> None:
         return
     with sheet.cell("miss"):
         rig.world.failures = [500, 429]
-        heard = rig.ask(lane, "retry", CAPITAL, retries=2)
+        heard = rig.ask(lane, "retry", CAPITAL, retries=2, requests=3)
         assert heard.error is None, heard.error
         assert (heard.text, heard.plain) == (PARIS, 3)
         rig.world.calm()

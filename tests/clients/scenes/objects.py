@@ -6,8 +6,9 @@ from typing import Any
 
 from tests.clients.lanes import Lane
 from tests.clients.running import Heard, Rig
+from tests.clients.scenes.answers import right
 from tests.clients.sheet import Sheet
-from tests.clients.upstream.world import CAPITAL, CAPITAL_AGAIN, JAPAN, RETURNS, RETURNS_ELSEWHERE, fact
+from tests.clients.upstream.world import CAPITAL, CAPITAL_AGAIN, DONE, JAPAN, RETURNS, RETURNS_ELSEWHERE, fact
 
 WAYS: tuple[dict[str, Any], ...] = ({"stream": False}, {"stream": True})
 
@@ -31,6 +32,10 @@ def tools(rig: Rig, lane: Lane, sheet: Sheet) -> None:
             called(ask(CAPITAL, "plain", way), lane, "France", "miss")
             called(ask(CAPITAL, "tooled", way), lane, "France", "miss")
     with sheet.cell("exact"):
+        # What is said to a tool's result is an answer like any other.
+        for outcome in ("miss", "exact"):
+            heard = rig.ask(lane, "tools", CAPITAL, tools=True, told=True)
+            right(heard, DONE, lane.finish[0], outcome, (int(outcome == "miss"), 0))
         for way in WAYS:
             # Repeated where the policy has them kept, and only there.
             called(ask(CAPITAL, "tooled", way), lane, "France", "exact")

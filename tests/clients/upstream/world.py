@@ -22,6 +22,7 @@ CAPITAL_AGAIN = "What's the capital of France?"
 PARIS = "Paris is the capital of France, and has been for nearly all of its long history – since 987. 🗼"
 RETURNS = "How long may customers in Norway return an order?"
 RETURNS_ELSEWHERE = "How long may customers in Japan return an order?"
+DONE = "The tool says that it is done."
 NORWAY, JAPAN, JAPAN_PLAIN = answer_for("Norway"), answer_for("Japan", 14), answer_for("Japan")
 _STATUS = re.compile(r"\(status (\d{3})\)")
 
@@ -86,7 +87,7 @@ class World:
 def answer(asked: Asked) -> Said:
     """What is said to a question: a call of a tool that is offered, an object that is demanded, else a text."""
     if asked.told:
-        return Said("The tool says that it is done.")
+        return Said(DONE)
     if asked.forced:
         return Said(call=(asked.forced, fact(asked.question)))
     if asked.tools:
