@@ -14,6 +14,7 @@ from semcache.dialects.anthropic.write import MAX_TOKENS
 from semcache.dialects.request import request_of
 from semcache.errors import RequestError
 from tests.dialects.answers import arguments, call, texts
+from tests.dialects.anthropic import asked as own
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 WEB = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
@@ -268,3 +269,51 @@ def test_what_it_cannot_say_is_refused_by_its_place(param: str, fields: dict[str
         write(**fields)
     assert (caught.value.status, caught.value.param) == (400, param)
     assert param in caught.value.message
+
+
+said_blocks = st.lists(st.one_of(own.texts, own.images), min_size=1, max_size=3)
+said_results = st.one_of(
+    own.block(
+        "tool_result", tool_use_id=own.words, content=own.words | st.lists(own.texts, min_size=1, max_size=2)
+    ),
+    own.block("tool_result", tool_use_id=own.words, content=own.words, is_error=st.just(True)),
+)
+said_calls = st.tuples(
+    st.lists(own.block("thinking", thinking=own.words, signature=st.just("")), max_size=1),
+    st.lists(own.texts, max_size=2),
+    st.lists(own.calls, min_size=1, max_size=2),
+).map(lambda parts: [block for several in parts for block in several])
+said_turns = st.one_of(
+    own.message("user", own.words | said_blocks),
+    own.message(
+        "user", st.tuples(st.lists(said_results, min_size=1), said_blocks).map(lambda two: two[0] + two[1])
+    ),
+    own.message("assistant", own.words | said_calls),
+    own.message("system", own.words),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(said_turns, max_size=4), own.words | said_blocks, st.none() | own.words)
+def test_whatever_chat_can_say_of_a_native_request_can_be_written_again(
+    before: list[dict[str, Any]], last: Any, system: str | None
+) -> None:
+    """History is cut and summed up in chat's words, and goes on in these."""
+    body = {
+        "model": "m",
+        "max_tokens": 5,
+        "messages": [*before, {"role": "user", "content": last}],
+        "system": system,
+    }
+    read = MESSAGES.read(json.loads(json.dumps(body)), "/v1/messages", b"")
+    assert read.unsayable == ()
+    again = MESSAGES.read(json.loads(json.dumps(MESSAGES.write(read.chat).body)), "/v1/messages", b"")
+
+    def spoken(chat: dict[str, Any]) -> list[Any]:
+        turns = [{k: v for k, v in one.items() if k != "reasoning_content"} for one in chat["messages"]]
+        while turns[0]["role"] == "system":
+            # Several in front become one.
+            turns.pop(0)
+        return [values(one) for one in turns]
+
+    assert spoken(again.chat) == spoken(read.chat)
