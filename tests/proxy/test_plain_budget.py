@@ -23,11 +23,11 @@ from semcache.proxy.admission import Admission
 from semcache.proxy.edge import Edge, LoadGate
 from semcache.proxy.model_lists import ModelLists
 from semcache.proxy.plain_budget import PlainBudget
+from tests.budgeting.house import Heard
 from tests.fakes.budgets import FakeBudgets
 from tests.fakes.generator import FakeGenerator, FakeReply
 from tests.fakes.prices import FakePrices
 from tests.policy.samples import MINIMAL
-from tests.test_budgeted import Heard
 from tests.test_pipeline import FakeClock
 
 ACME = TenantId("acme")
