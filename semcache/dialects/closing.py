@@ -47,7 +47,7 @@ class Feature:
     fields: frozenset[str] = frozenset()
 
 
-WEB_SEARCH = "web-search"
+EMBEDDING, WEB_SEARCH = "embedding", "web-search"
 _STATEFUL = ("previous_response_id", "conversation", "container")
 _SEARCHES = ("web_search_options", "search_parameters", "enable_search", "plugins")
 _SEARCHING = ("web_search", "google_search", "browser_search", "x_search")
@@ -169,7 +169,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("echo", _CACHE, "text completions: `echo`"),
     Feature("suffix", _CACHE, "text completions: `suffix`"),
     Feature("best-of", _CACHE, "text completions: `best_of` above 1"),
-    Feature("embedding", _MEANING, "embeddings: two texts of one meaning have two vectors"),
+    Feature(EMBEDDING, _MEANING, "embeddings: two texts of one meaning have two vectors"),
     Feature("raw", _MEANING, "Ollama's `raw`: the prompt is no question in a template"),
     Feature("template", _MEANING, "Ollama's `template`"),
     Feature("suffix", _MEANING, "Ollama's `suffix`: a gap to be filled"),

@@ -11,6 +11,7 @@ import orjson
 
 from semcache.asking.calls import text_of
 from semcache.core import ChatRequest, Entry, JsonObject, Usage
+from semcache.dialects.closing import EMBEDDING
 from semcache.tokens import tokens_of
 
 _A_SECOND = 50
@@ -30,6 +31,8 @@ def guessed(request: ChatRequest, *, events: int, body: int, seconds: float, sai
         said: the text of an answer that came whole and could be read.
     """
     prompt = input_tokens(request.body)
+    if request.exact_only == EMBEDDING:
+        return Usage(prompt, 0)  # vectors are no tokens
     if said:
         return Usage(prompt, max(events, tokens_of(said)))
     if events or body:

@@ -192,7 +192,7 @@ def test_dialects_name_no_feature_that_stands_in_no_row() -> None:
     found: set[str] = set()
     for path in Path(semcache.dialects.__path__[0]).rglob("*.py"):
         found |= words_of(ast.parse(path.read_text(encoding="utf-8")))
-    assert {"embedding", "load", "stateful", "tools"} <= found
+    assert {"load", "stateful", "tools"} <= found
     assert found <= known
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from semcache.core import Completion, Usage
 from semcache.dialects.chat.request import parse_chat
+from semcache.dialects.embeddings.wire import EMBEDDINGS
+from semcache.dialects.request import request_of
 from semcache.proxy.guess import avoided, guessed, input_tokens, output_limit
 from tests.store.servers import entry
 
@@ -34,6 +36,13 @@ def test_an_answer_that_was_read_counts_by_its_words_and_not_by_what_is_around_t
     assert guessed(REQUEST, events=3, body=400, seconds=1.0, said="x" * 40).completion_tokens == 10
     assert guessed(REQUEST, events=12, body=0, seconds=1.0, said="x" * 40).completion_tokens == 12
     assert guessed(REQUEST, events=0, body=400, seconds=1.0, said="").completion_tokens == 100
+
+
+def test_vectors_are_no_tokens() -> None:
+    asked = request_of(EMBEDDINGS, {"model": "m", "input": "x" * 4000}, "/v1/embeddings")
+    used = guessed(asked, events=0, body=40_000, seconds=1.0)
+    assert used.completion_tokens == 0
+    assert 1000 <= used.prompt_tokens <= 1040
 
 
 @pytest.mark.parametrize(

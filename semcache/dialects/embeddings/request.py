@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from semcache.dialects.closing import EMBEDDING
 from semcache.dialects.dialect import Translated
 
 PATH = "/v1/embeddings"
@@ -28,6 +29,6 @@ def read(body: dict[str, Any], query: bytes) -> Translated:
         stream=False,
         include_usage=False,
         path=PATH,
-        exact_only="embedding",
+        exact_only=EMBEDDING,
         query=query,
     )
