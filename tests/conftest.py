@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="heavy: run with --slow"))
-        if "clients" in item.keywords and not config.getoption("--clients"):
+        if item.get_closest_marker("clients") and not config.getoption("--clients"):
             item.add_marker(pytest.mark.skip(reason="official clients: run ./scripts/clients"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.faults import FAULTS
 from tests.clients.lanes import Lane
-from tests.clients.running import Clients, Rig, write_files
+from tests.clients.running import MANAGED, Clients, Rig, write_files
 from tests.clients.sheet import Sheet
 from tests.clients.upstream.world import World
 from tests.e2e.running import running
@@ -35,7 +35,7 @@ def rig(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     world = World()
     with in_thread(ByRequest(world)) as server:
         files = write_files(folder / "files", server)
-        with running(folder / "data", *files, TEST_MANAGED_KEY="sk-managed") as proxy:
+        with running(folder / "data", *files, TEST_MANAGED_KEY=MANAGED) as proxy:
             yield Rig(proxy, server, world, clients)
         assert server.errors == []
 

@@ -18,6 +18,7 @@ from tests.e2e.tenants import policy
 from tests.fakes.upstream_server import UpstreamServer
 
 KEY = "sk-clients"
+MANAGED = "sk-managed"
 PATIENCE = 60.0
 """Seconds that any answer may take on a busy machine before the client counts as stuck."""
 
@@ -221,7 +222,8 @@ def write_files(folder: Path, server: UpstreamServer) -> tuple[str, ...]:
         domains="".join(f"  {name}: {knobs}\n" for name, knobs in DOMAINS.items()),
         rules=rules,
         defaults="  draft_threshold: 0.5\n  risk: {budget: 0.1}\n",
-        more="models: [plain, dear, tooled, shaky, claude-sonnet-4-5, gemini-2.5-flash]\nclassifier: {enabled: false}\n",
+        more="models: [plain, dear, tooled, shaky, claude-sonnet-4-5, gemini-2.5-flash]\nclassifier: {enabled: false}\n"
+        "costs: {budgets: [{name: spent, window: month, labels: {project: spent}, requests: 1}]}\n",
     )
     (folder / "policies").mkdir(parents=True)
     (folder / "policies" / "house.yaml").write_text(text, encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.clients.lanes import Lane
-from tests.clients.running import Heard, Rig
+from tests.clients.running import KEY, MANAGED, Heard, Rig
 from tests.clients.sheet import Sheet
 from tests.clients.upstream.said import INPUT, Said
 from tests.clients.upstream.world import (
@@ -36,6 +36,10 @@ def chat(rig: Rig, lane: Lane, sheet: Sheet) -> None:
         heard = rig.ask(lane, "chat", CAPITAL)
         right(heard, PARIS, end, "miss", (1, 0))
         assert bool(heard.headers) == lane.headers, heard.headers
+        # The upstream is shown the proxy's key, and never the client's.
+        shown = b" ".join(value for _, value in rig.server.requests[-1].headers)
+        assert MANAGED.encode() in shown
+        assert KEY.encode() not in shown
     with sheet.cell("exact"):
         right(rig.ask(lane, "chat", CAPITAL), PARIS, end, "exact", (0, 0))
     with sheet.cell("semantic"):

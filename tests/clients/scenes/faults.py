@@ -20,6 +20,8 @@ from tests.clients.upstream.world import (
     RETURNS_ELSEWHERE,
 )
 
+SPENT = {"semcache-labels": "project=spent"}
+"""Belongs to a budget of a single request."""
 STATUSES = (400, 401, 429, 500)
 FIRST_BYTE = 3.0
 """Seconds after which the proxy gives an upstream up."""
@@ -86,8 +88,10 @@ def own(rig: Rig, lane: Lane) -> None:
         (401, "API key", {"key": "sk-nobody"}),
         (400, "domain", {"headers": {"semcache-domain": "nowhere"}}),
         (404, "model", {"model": "forbidden"}),
+        (429, "budget", {"headers": SPENT}),
         (504, "cache", {"headers": {"cache-control": "only-if-cached"}}),
     )
+    rig.ask(lane, "own errors", CAPITAL, headers=SPENT)
     for status, word, wish in wishes:
         heard = rig.ask(lane, "own errors", CAPITAL, **wish)
         found = refused(heard, lane, status)
@@ -174,7 +178,11 @@ def retry(rig: Rig, lane: Lane, sheet: Sheet) -> None:
         assert heard.error is None, heard.error
         assert (heard.text, heard.plain) == (PARIS, 3)
         rig.world.calm()
+        rig.ask(lane, "retry", CAPITAL, headers=SPENT)
         if lane.obeys:
+            spent = rig.ask(lane, "retry", CAPITAL, retries=2, headers=SPENT)
+            refused(spent, lane, 429)
+            assert len(spent.outcomes) == 1
             rig.world.failing, rig.world.heads = 500, (("x-should-retry", "false"),)
             heard = rig.ask(lane, "retry", RETURNS, retries=2)
             assert heard.error is not None
