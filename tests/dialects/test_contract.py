@@ -221,7 +221,13 @@ def test_a_native_answer_comes_back_equal(dialect: Dialect, data: st.DataObject,
     assume(isinstance(outcome, Completion))
     assert isinstance(outcome, Completion)
     assert dialect.can_replay(outcome, stream=False)
-    assert by.whole_of(dialect, outcome) == dialect.bare(json.loads(json.dumps(answer)))
+    whole = by.whole_of(dialect, outcome)
+    assert whole == dialect.bare(json.loads(json.dumps(answer)))
+    if dialect.can_replay(outcome, stream=True):
+        reply = dialect.layout(outcome, by.wanted(stream=True)).whole(by.ID, by.CREATED)
+        again = by.assembled(dialect, reply, stream=True)
+        assert by.answer_of(again) == by.answer_of(outcome)
+        assert b"markfield" in reply
 
 
 words_of_errors = st.builds(

@@ -137,6 +137,39 @@ def test_whatever_may_change_an_answer_is_part_of_the_identity(
     assert (after == before) == alike, path
 
 
+def in_chats_words(dialect: Dialect, body: dict[str, Any], place: tuple[str, bytes]) -> str | None:
+    """Give the identity at a backend that is asked in chat; None where it would be refused."""
+    request = request_of(dialect, json.loads(json.dumps(body)), *place)
+    if request.unsayable:
+        return None
+    asked = in_chat(request)
+    namespace = namespace_of(asked, _PARTITION)
+    return namespace.digest + exact_key(namespace, asked)
+
+
+@each
+@few
+@given(requests(), questions(), st.integers(0, 10**6))
+def test_a_translation_loses_nothing_without_saying_so(
+    dialect: Dialect, chat: dict[str, Any], question: dict[str, Any], at: int
+) -> None:
+    """What is asked in chat's words shares its answers with clients of chat: no difference may get lost on the way."""
+    asked = written(dialect, chat, question)
+    body, place = asked.body, (asked.path, asked.query)
+    before = in_chats_words(dialect, body, place)
+    assert before is not None
+    unknown = in_chats_words(dialect, {**body, "x_vendor": 1}, place)
+    assert unknown is None or unknown != before
+    leaves = [path for path, _ in by.leaves(body)]
+    path = leaves[at % len(leaves)]
+    try:
+        after = in_chats_words(dialect, by.mutated(body, path), place)
+    except RequestError:
+        return
+    alike = path[0] in _NOT_IDENTITY | nature_of(dialect).no_identity
+    assert after is None or (after == before) == alike, path
+
+
 @each
 @few
 @given(questions())
