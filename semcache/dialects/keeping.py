@@ -32,10 +32,8 @@ def kept(
     """
     try:
         document = dialect.read_answer(answer) if isinstance(answer, dict) else None
-        # Its own words tell what was billed more finely than chat's (Anthropic's writes for an hour, say).
-        billed = _billed(answer)
         found = complete(document)
-        found = replace(found, usage=billed or found.usage)
+        found = replace(found, usage=found.usage or _billed(answer))
         if isinstance(found, Incomplete):
             return found
         bare = dialect.bare(answer)

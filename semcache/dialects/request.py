@@ -66,13 +66,16 @@ def with_messages(
         request: `unsayable` must be empty.
         dialect: of `request.dialect`.
         messages: in chat's words.
+
+    Raises:
+        RequestError: the dialect has no word for some of it.
     """
     body = {**request.body, "messages": list(messages)}
     native = request.native
     if native is not None:
-        written = dialect.write(body).body
-        # Whether an answer is kept to be fetched later is the client's to say.
-        native = {**native, **{name: value for name, value in written.items() if name != "store"}}
+        before, after = dialect.write(request.body).body, dialect.write(body).body
+        # Only what the history changed: all else stays as the client wrote it.
+        native = {**native, **{name: value for name, value in after.items() if before.get(name) != value}}
     return replace(
         request,
         body=body,

@@ -99,7 +99,10 @@ class Shortening:
         kept = without(messages, cut)
         if summary is not None:
             kept.insert(cut.start, as_message(summary))
-        request = with_messages(asked.request, asked.dialect, kept)
+        try:
+            request = with_messages(asked.request, asked.dialect, kept)
+        except RequestError:
+            return replace(asked, trimmed=Trimmed(Trimming.OFF))
         return replace(asked, request=request, trimmed=_note(wanted, cut, len(kept)))
 
     async def _summed_up(
