@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +14,9 @@ from typing import Any
 import aiohttp
 import openai
 import pytest
+from typer.testing import CliRunner
 
+from semcache.cli.commands import app
 from semcache.core import TenantId
 from semcache.cost_port import BudgetState
 from semcache.policy.loader import load_directory
@@ -155,11 +155,9 @@ def settled(proxy: Proxy, tenant: str) -> BudgetState:
 
 def report(proxy: Proxy, tenant: str) -> dict[str, Any]:
     """What `semcache report budgets` says of it, from the store that the proxy counts in."""
-    command = [sys.executable, "-m", "semcache", "report", "budgets", "--json", "--tenant", tenant]
     places = ["--data", str(proxy.data), "--policies", str(proxy.data.parent / "policies")]
-    found = subprocess.run(
-        [*command, *places], cwd=proxy.data.parent, capture_output=True, text=True, check=True
-    )
+    found = CliRunner().invoke(app, ["report", "budgets", "--json", "--tenant", tenant, *places])
+    assert found.exit_code == 0, found.exception
     (budget,) = json.loads(found.stdout)["budgets"]
     return dict(budget)
 
