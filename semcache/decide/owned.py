@@ -36,6 +36,9 @@ _SHOWING = (
 _LEAD = r"(?:^|[.?!\n;,:] {0,2}|\b(?:hi|hello|hey|and|so|but|ok|okay|please|also) )"
 
 
+_SIGNS = ("my ", " i ", "我")
+
+
 @lru_cache(maxsize=1)
 def _english() -> re.Pattern[str]:
     filler = r"(?: (?:the|a|an|current|status|state|total|latest|next|last|remaining|exact|amount|date|day|time|number|left|on|in|of|for|with|about|up|to|any|all))"
@@ -62,4 +65,6 @@ def asks_after_own(text: str) -> bool:
     if len(text) > LONGEST:
         return False
     folded = fold(text).lower().strip()
+    if not any(sign in folded for sign in _SIGNS):
+        return False  # most texts: no pattern is tried
     return bool(_english().search(folded) or _chinese().search(folded))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from semcache.core import CachePolicy, ChatRequest, Directives, Mode, Scope
 from semcache.decide.lifetimes import lifetime
@@ -16,6 +17,9 @@ from semcache.decide.owned import asks_after_own
 from semcache.decide.personal import signs_of_question
 from semcache.decide.reasons import Reason
 from semcache.dialects.closing import WEB_SEARCH
+
+_LONGEST = 3_000
+"""Characters of a question in which its asker is looked for: what encoders do not see is not matched by meaning anyhow."""
 
 
 class Step(StrEnum):
@@ -61,7 +65,9 @@ def first(step: Step, policy: CachePolicy, request: ChatRequest, directives: Dir
 
 def uses_tools(request: ChatRequest) -> bool:
     """True when a model may call tools."""
-    return request.exact_only in ("tools", WEB_SEARCH) or bool(request.body.get("tools") or request.body.get("functions"))
+    return request.exact_only in ("tools", WEB_SEARCH) or bool(
+        request.body.get("tools") or request.body.get("functions")
+    )
 
 
 def is_about_own(policy: CachePolicy, prompt: str | None) -> bool:
@@ -137,7 +143,13 @@ def _is_own(policy: CachePolicy, request: ChatRequest, directives: Directives) -
 
 def _names_asker(policy: CachePolicy, request: ChatRequest, directives: Directives) -> bool:
     del directives
-    return policy.scope is Scope.TENANT and bool(signs_of_question(request.prompt or ""))
+    return policy.scope is Scope.TENANT and _has_signs((request.prompt or "")[:_LONGEST])
+
+
+@lru_cache(maxsize=64)
+def _has_signs(text: str) -> bool:
+    """A request is asked about this up to three times on its way."""
+    return bool(signs_of_question(text))
 
 
 def _forbids_storing(policy: CachePolicy, request: ChatRequest, directives: Directives) -> bool:
@@ -180,7 +192,13 @@ ROWS: tuple[Row, ...] = (
         "`sampling.allow_unset`",
         _has_no_temperature,
     ),
-    Row(Reason.TEMPERATURE, _at(_BYPASS), "a temperature above the limit", "`sampling.max_temperature`", _is_warm),
+    Row(
+        Reason.TEMPERATURE,
+        _at(_BYPASS),
+        "a temperature above the limit",
+        "`sampling.max_temperature`",
+        _is_warm,
+    ),
     Row(
         Reason.NO_CACHE,
         _at(_READ),
