@@ -55,6 +55,7 @@ def greedy(network: LlamaNetwork, tokens: tuple[int, ...], count: int) -> tuple[
         [rows] = network.forward([piece(tokens, len(tokens) - 1, len(tokens), runs)])
 
 
+@pytest.mark.slow  # in every run: the same through the runner (test_real_model), and logits below
 def test_greedy_answers_are_those_of_transformers(
     network: LlamaNetwork, read: Callable[[], Any], real_folder: Path
 ) -> None:
