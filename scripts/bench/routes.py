@@ -3,8 +3,8 @@
     .venv/bin/python scripts/bench/routes.py [--nodes 3] [--rounds 3] [--kv-mib 96] [--quick] [--json FILE]
 
 Starts so many engines as processes and sends the same made-up traffic through a route, once for each way of sharing it
-out, in every round. A salt of its own keeps every pass from what others left; the engines' memory is small, so that
-what one computes in vain pushes out what another needs. How to read it: `cached` is the share of prompt tokens that the
+out, in every round; each time with engines that hold nothing yet. Their memory is small, so that what one computes in
+vain pushes out what it needs. How to read it: `cached` is the share of prompt tokens that the
 engines had computed before, as their replies say it, `computed` the rest in tokens; `CPU` is that of all engines;
 `busiest` the share of calls of the node that got most. Medians over the rounds, and ratios to `in turn` round by round.
 Ways: `by conversation` has a home for each conversation, on any node; `by prompt` on one node for each system prompt;
@@ -26,8 +26,9 @@ import secrets
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -185,6 +186,17 @@ def _request(messages: list[Message], salt: str) -> ChatRequest:
     return parse_chat(body, "/v1/chat/completions")
 
 
+@contextmanager
+def engines(model: Path, flags: Sequence[str], count: int) -> Iterator[list[Server]]:
+    """Run fresh engines, started side by side."""
+    with ExitStack() as stack, ThreadPoolExecutor(count) as starters:
+        started = [
+            starters.submit(stack.enter_context, ours(model, *flags, name=f"n{number}"))
+            for number in range(count)
+        ]
+        yield [one.result() for one in started]
+
+
 Figures = dict[str, dict[str, list[dict[str, float]]]]
 
 
@@ -229,6 +241,7 @@ def main() -> None:
     options.add_argument("--nodes", type=int, default=3)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--kv-mib", type=int, default=96)
+    options.add_argument("--only", help="one kind of traffic")
     options.add_argument("--quick", action="store_true", help="one small round: only shows that it runs")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
@@ -236,16 +249,13 @@ def main() -> None:
     print(headline(facts), flush=True)
     model = models_folder() / "SmolLM2-135M-Instruct"
     flags = ("--precision", "int8", "--kv-bytes", str(given.kv_mib << 20))
-    traffics = kinds(given.nodes, given.quick)
+    traffics = [one for one in kinds(given.nodes, given.quick) if given.only in (None, one.name)]
     found: Figures = {traffic.name: {way: [] for way in WAYS} for traffic in traffics}
-    with ExitStack() as stack:
-        servers = [
-            stack.enter_context(ours(model, *flags, name=f"n{number}")) for number in range(given.nodes)
-        ]
-        for number, traffic, way in itertools.product(range(rounds), traffics, WAYS):
+    for number, traffic, way in itertools.product(range(rounds), traffics, WAYS):
+        with engines(model, flags, given.nodes) as servers:
             got = asyncio.run(run(servers, traffic, sharing(way, given.nodes), number))
-            found[traffic.name][way].append(got.figures())
-            print(f"round {number + 1}, {traffic.name}, {way}: {got.figures()}", flush=True)
+        found[traffic.name][way].append(got.figures())
+        print(f"round {number + 1}, {traffic.name}, {way}: {got.figures()}", flush=True)
     show(found)
     save(given.json, {"circumstances": facts, "nodes": given.nodes, "kv_mib": given.kv_mib, "figures": found})
 
