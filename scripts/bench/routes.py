@@ -1,18 +1,19 @@
 """Cached tokens on several engines behind one route: by affinity, in turn, and by chance, in one run.
 
-    .venv/bin/python scripts/bench/routes.py [--nodes 3] [--rounds 3] [--kv-mib 96] [--quick] [--json FILE]
+    .venv/bin/python scripts/bench/routes.py [--nodes 3] [--rounds 3] [--kv-mib 2048] [--quick] [--json FILE]
 
 Starts so many engines as processes and sends the same made-up traffic through a route, once for each way of sharing it
-out, in every round; each time with engines that hold nothing yet. Their memory is small, so that what one computes in
-vain pushes out what it needs. How to read it: `cached` is the share of prompt tokens that the
-engines had computed before, as their replies say it, `computed` the rest in tokens; `CPU` is that of all engines;
-`busiest` the share of calls of the node that got most. Medians over the rounds, and ratios to `in turn` round by round.
+out, in every round. A salt of its own keeps every pass from what others left, and there is memory for all passes: with
+little memory, what is computed on several nodes also pushes out what is needed, and the differences grow. How to read
+it: `cached` is the share of prompt tokens that the engines had computed before, as their replies say it, `computed` the
+rest in tokens; `CPU` is that of all engines; `busiest` the share of calls of the node that got most; `stayed` the share
+of later turns that went where the one before went. Medians over the rounds, and ratios to `in turn` round by round.
 Ways: `by conversation` has a home for each conversation, on any node; `by prompt` on one node for each system prompt;
 `as served` (`balance: prefix`) on as many nodes as a system prompt's share of the traffic is worth, by a worker that has
 seen such traffic for a while. Kinds of traffic:
 
 - conversations: 12 of 3 turns on 3 system prompts
-- single questions: 12 system prompts with 4 questions each, more than one engine can keep
+- single questions: 12 system prompts with 4 questions each
 - one hot prompt: 36 questions on one system prompt, 12 for each node at once
 """
 
@@ -188,7 +189,7 @@ def _request(messages: list[Message], salt: str) -> ChatRequest:
 
 @contextmanager
 def engines(model: Path, flags: Sequence[str], count: int) -> Iterator[list[Server]]:
-    """Run fresh engines, started side by side."""
+    """Run engines, started side by side."""
     with ExitStack() as stack, ThreadPoolExecutor(count) as starters:
         started = [
             starters.submit(stack.enter_context, ours(model, *flags, name=f"n{number}"))
@@ -240,7 +241,7 @@ def main() -> None:
     )
     options.add_argument("--nodes", type=int, default=3)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--kv-mib", type=int, default=96)
+    options.add_argument("--kv-mib", type=int, default=2048)
     options.add_argument("--only", help="one kind of traffic")
     options.add_argument("--quick", action="store_true", help="one small round: only shows that it runs")
     options.add_argument("--json", type=Path)
@@ -251,11 +252,11 @@ def main() -> None:
     flags = ("--precision", "int8", "--kv-bytes", str(given.kv_mib << 20))
     traffics = [one for one in kinds(given.nodes, given.quick) if given.only in (None, one.name)]
     found: Figures = {traffic.name: {way: [] for way in WAYS} for traffic in traffics}
-    for number, traffic, way in itertools.product(range(rounds), traffics, WAYS):
-        with engines(model, flags, given.nodes) as servers:
+    with engines(model, flags, given.nodes) as servers:
+        for number, traffic, way in itertools.product(range(rounds), traffics, WAYS):
             got = asyncio.run(run(servers, traffic, sharing(way, given.nodes), number))
-        found[traffic.name][way].append(got.figures())
-        print(f"round {number + 1}, {traffic.name}, {way}: {got.figures()}", flush=True)
+            found[traffic.name][way].append(got.figures())
+            print(f"round {number + 1}, {traffic.name}, {way}: {got.figures()}", flush=True)
     show(found)
     save(given.json, {"circumstances": facts, "nodes": given.nodes, "kv_mib": given.kv_mib, "figures": found})
 
