@@ -24,7 +24,7 @@ from tests.clients.sheet import STATES
 
 ENGINE = "local engine"
 COLUMNS = (*SCENES, ENGINE)
-FEW = {"retry": ("miss",), ENGINE: ("miss", "exact")}
+FEW = {"retry": ("miss",), "cut stream": ("miss",), ENGINE: ("miss", "exact")}
 """States of scenarios that have not all of them."""
 
 
@@ -106,7 +106,8 @@ Each cell has a mark for a miss, an exact hit, a hit by meaning and a draft, in 
 - **timeout**: the client gives up when it wants to; the proxy gives an upstream up with 504; stored answers come all the same, and a draft
   that takes too long is not waited for.
 - **abort**: leaving in the middle stops the upstream's call, nothing half is kept, and replays can be left as well.
-- **retry**: failed calls are made again (a mark for a miss only).
+- **cut stream**: an upstream that breaks off raises an error, and nothing of it is kept (a mark for a miss only).
+- **retry**: failed calls are made again, and a spent budget of the proxy is not asked again (a mark for a miss only).
 - **local engine**: a fresh `semcache serve` without any upstream answers, whole and streamed, and repeats itself (marks for miss and exact hit).
 """
 

@@ -18,5 +18,6 @@ SCENES: dict[str, Callable[[Rig, Lane, Sheet], None]] = {
     "error": faults.error,
     "timeout": faults.timeout,
     "abort": faults.abort,
+    "cut stream": faults.cut,
     "retry": faults.retry,
 }

@@ -168,6 +168,17 @@ def abort(rig: Rig, lane: Lane, sheet: Sheet) -> None:
         whole(RETURNS_ELSEWHERE, JAPAN, "exact", (0, 0))
 
 
+def cut(rig: Rig, lane: Lane, sheet: Sheet) -> None:
+    """A stream that breaks off is an error: nobody takes half an answer for a whole one, and it is not kept."""
+    with sheet.cell("miss"):
+        rig.world.cut = 7
+        heard = rig.ask(lane, "cut", CAPITAL, stream=True)
+        assert heard.error is not None, f"half an answer passed for a whole one: {heard.text!r}"
+        assert heard.text != PARIS
+        rig.world.calm()
+        right(rig.ask(lane, "cut", CAPITAL, stream=True), PARIS, lane.finish[0], "miss", (1, 0))
+
+
 def retry(rig: Rig, lane: Lane, sheet: Sheet) -> None:
     """A client that repeats failed calls gets its answer; one that is told not to repeat does not."""
     if not lane.retries:

@@ -40,6 +40,8 @@ class World:
     """Statuses of the next answers, each once."""
     pause: float = 0.0
     """Seconds between the events of a stream."""
+    cut: int = 0
+    """Streams break off after so many events; 0: they come to their end."""
     heads: Sequence[tuple[str, str]] = ()
     """Headers of errors."""
     plain: int = 0
@@ -70,11 +72,12 @@ class World:
         said = _revised(asked) if revising else answer(asked)
         if not asked.stream:
             return json_reply(dialect.whole(said))
-        return _streamed(dialect.events(said, asked), dialect.stream_type, self.pause)
+        return _streamed(dialect.events(said, asked), dialect.stream_type, self.pause, self.cut)
 
     def calm(self) -> None:
         """Work as an upstream should."""
         self.failures.clear()
+        self.cut = 0
         self.failing, self.stalling, self.stalling_revisions, self.pause, self.heads = (
             0,
             False,
@@ -112,14 +115,17 @@ def fact(question: str) -> dict[str, Any]:
     return {"place": place, "days": 30, "text": answer_for(place)}
 
 
-def _streamed(events: Sequence[bytes], kind: str, pause: float) -> Behaviour:
+def _streamed(events: Sequence[bytes], kind: str, pause: float, cut: int) -> Behaviour:
     async def behave(exchange: Exchange) -> None:
         await exchange.head(200, [("content-type", kind), ("transfer-encoding", "chunked")])
-        for event in events:
+        for event in events[:cut] if cut else events:
             await exchange.chunk(event)
             if pause:
                 await asyncio.sleep(pause)
-        await exchange.end()
+        if cut:
+            exchange.close()
+        else:
+            await exchange.end()
 
     return behave
 
