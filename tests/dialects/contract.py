@@ -27,14 +27,14 @@ class Nature:
         says: features of chat answers that it has words for (`answers.FEATURES`); all others it must refuse to replay.
         has_ids: its replies have an id.
         has_call_ids: its tool calls have ids of their own.
-        streams: it streams at all.
+        refuses: it has a word for answers in which a model refuses; else they are texts like any other.
         no_identity: names of top-level fields of requests that cannot change an answer, beside those of chat.
     """
 
     says: frozenset[str]
     has_ids: bool = True
     has_call_ids: bool = True
-    streams: bool = True
+    refuses: bool = True
     no_identity: frozenset[str] = frozenset()
 
 

@@ -13,12 +13,19 @@ NATURES = {
     "openai.completions": Nature(frozenset(("reasoning", "logprobs", "choices", "unknown"))),
     "openai.responses": Nature(_TOOLS | {"logprobs", "unknown"}),
     "anthropic.messages": Nature(_TOOLS),
-    "ollama.chat": Nature(_TOOLS | {"logprobs"}, has_ids=False, no_identity=frozenset(("keep_alive",))),
+    "ollama.chat": Nature(
+        _TOOLS | {"logprobs"}, has_ids=False, refuses=False, no_identity=frozenset(("keep_alive",))
+    ),
     "ollama.generate": Nature(
-        frozenset(("reasoning", "logprobs")), has_ids=False, no_identity=frozenset(("keep_alive",))
+        frozenset(("reasoning", "logprobs")),
+        has_ids=False,
+        refuses=False,
+        no_identity=frozenset(("keep_alive",)),
     ),
     "gemini.generate": Nature(
-        _TOOLS | {"choices", "logprobs"}, no_identity=frozenset(("labels", "serviceTier", "store"))
+        _TOOLS | {"choices", "logprobs"},
+        refuses=False,
+        no_identity=frozenset(("labels", "serviceTier", "store")),
     ),
 }
 SILENT = frozenset(("openai.embeddings",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -115,6 +116,73 @@ def test_a_live_stream_says_what_the_whole_says(dialect: Dialect, data: st.DataO
     # Without its end it is not taken for whole.
     assert isinstance(cut, Incomplete)
     assert (by.ID in sent) == nature.has_ids
+
+
+NOTHING: list[dict[str, Any]] = [
+    {"choices": []},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": None}]},
+    {"choices": [{"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": None}]},
+    {"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]},
+    {"choices": [{"index": 0, "delta": {"reasoning_content": None, "tool_calls": None}}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": [], "refusal": None}}], "usage": None},
+]
+"""Chunks that servers send and that say nothing."""
+
+
+@each
+@few
+@given(st.data(), st.lists(st.tuples(st.integers(0, 99), st.sampled_from(NOTHING)), max_size=6))
+def test_chunks_that_say_nothing_change_nothing(
+    dialect: Dialect, data: st.DataObject, more: list[tuple[int, dict[str, Any]]]
+) -> None:
+    document, nature = sayable(data, dialect), nature_of(dialect)
+    chunks = by.chat_stream(by.stored(document))
+    ends = next(n for n, one in enumerate(chunks) if any(c["finish_reason"] for c in one["choices"]))
+    for at, chunk in more:
+        chunks.insert(
+            at % (ends + 1), {"object": "chat.completion.chunk", "model": document["model"], **chunk}
+        )
+    writer = dialect.live_writer(by.wanted(stream=True), by.ID.decode(), int(by.CREATED))
+    sent = b"".join([writer.feed(chunk) for chunk in chunks]) + writer.finish()
+    again = by.assembled(dialect, sent, stream=True)
+    assert by.answer_of(again, nature) == by.said(document, nature)
+
+
+@each
+@few
+@given(
+    texts,
+    st.sampled_from((("length", "content"), ("content_filter", "content"), ("stop", "refusal"))),
+)
+def test_what_is_cut_filtered_or_refused_is_never_told_as_a_good_answer(
+    dialect: Dialect, text: str, case: tuple[str, str]
+) -> None:
+    finish, place = case
+    is_good = place == "refusal" and not nature_of(dialect).refuses
+    message = {"role": "assistant", "content": None, place: text}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    document = {"object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
+    told: dict[str, Any] | None = None
+    with contextlib.suppress(ValueError):
+        told = dialect.write_answer({"id": "chatcmpl-1", "created": 5, **document})
+    if told is not None:
+        assert text.encode() in json.dumps(told, ensure_ascii=False).encode() or json.dumps(
+            text
+        ) in json.dumps(told)
+        assert isinstance(kept(dialect, told), Completion if is_good else Incomplete)
+    head = {"object": "chat.completion.chunk", "model": "m"}
+    chunks = [
+        {
+            **head,
+            "choices": [{"index": 0, "delta": {"role": "assistant", place: text}, "finish_reason": None}],
+        },
+        {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
+        {**head, "choices": [], "usage": usage},
+    ]
+    writer = dialect.live_writer(by.wanted(stream=True), by.ID.decode(), int(by.CREATED))
+    sent = b"".join([writer.feed(chunk) for chunk in chunks]) + writer.finish()
+    assert isinstance(by.assembled(dialect, sent, stream=True), Completion if is_good else Incomplete)
 
 
 @each
