@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from semcache.dialects.anthropic.wire import MESSAGES
@@ -47,7 +48,15 @@ _PATHS: Mapping[str, Dialect] = {
     "/api/generate": OLLAMA_GENERATE,
 }
 
-_SHAPES: Mapping[str, Dialect] = {"/v1/messages/": MESSAGES, "/api/": OLLAMA_CHAT, "/v1beta/": GEMINI}
+_SHAPES: Mapping[str, Dialect] = {"/v1/messages/": MESSAGES, "/api/": OLLAMA_CHAT}
+_GEMINI = re.compile(
+    r"/(?:upload/|download/)?v1(?:beta|alpha)/.*"
+    r"|/(?:upload|download)/v1/.*"
+    r"|/v1/(?:models|tunedModels)/[^/]+:(?:generateContent|streamGenerateContent|countTokens|embedContent"
+    r"|batchEmbedContents|batchGenerateContent|asyncBatchEmbedContent|generateAnswer|predict|predictLongRunning)",
+    re.DOTALL,
+)
+"""Paths of Gemini's API. (Names of OpenAI's models have colons too, but none of these verbs behind one.)"""
 
 
 def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
@@ -59,6 +68,5 @@ def shape_of(path: str, headers: Mapping[bytes, bytes] | None = None) -> Dialect
     """Give the dialect in whose shape errors of a path are told: OpenAI's unless the path or its headers are another API's."""
     if headers is not None and b"anthropic-version" in headers:
         return MESSAGES
-    return dialect_at(path) or next(
-        (dialect for beginning, dialect in _SHAPES.items() if path.startswith(beginning)), CHAT
-    )
+    found = dialect_at(path) or (GEMINI if _GEMINI.fullmatch(path) else None)
+    return found or next((own for beginning, own in _SHAPES.items() if path.startswith(beginning)), CHAT)

@@ -29,18 +29,25 @@ class Shape(StrEnum):
     GEMINI = "gemini"
 
 
+_OWN_HEADERS = (
+    (Shape.ANTHROPIC, frozenset((b"anthropic-version",))),
+    (Shape.GEMINI, frozenset((b"x-goog-api-key", b"x-goog-api-client"))),
+)
+
+
 def shape_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Shape, str] | None:
     """Say in which shape a GET of this path lists models, and which model it names ("": all of them).
 
-    None: it is no such path. Anthropic lists on OpenAI's path; its `anthropic-version` header tells them apart.
+    None: it is no such path. Anthropic and Gemini list on OpenAI's path too; the headers of their clients tell them apart.
     """
     if path == "/api/tags":
         return Shape.OLLAMA, ""
     if match := _GEMINI.fullmatch(path):
         return Shape.GEMINI, match[1] or ""
     if match := _OPENAI.fullmatch(path):
-        anthropic = any(name.lower() == b"anthropic-version" for name, _ in headers)
-        return (Shape.ANTHROPIC if anthropic else Shape.OPENAI), match[1] or ""
+        names = frozenset(name.lower() for name, _ in headers)
+        shape = next((shape for shape, own in _OWN_HEADERS if not names.isdisjoint(own)), Shape.OPENAI)
+        return shape, match[1] or ""
     return None
 
 

@@ -103,6 +103,8 @@ def test_one_model_reads_as_the_client_s_own_type() -> None:
         ("/v1/models/owner/name", [], (Shape.OPENAI, "owner/name")),
         ("/v1/models", [(b"Anthropic-Version", b"2023-06-01")], (Shape.ANTHROPIC, "")),
         ("/v1/models/claude", [(b"anthropic-version", b"1")], (Shape.ANTHROPIC, "claude")),
+        ("/v1/models", [(b"X-Goog-Api-Key", b"k")], (Shape.GEMINI, "")),
+        ("/v1/models/gemini", [(b"x-goog-api-client", b"google-genai-sdk/3")], (Shape.GEMINI, "gemini")),
         ("/api/tags", [], (Shape.OLLAMA, "")),
         ("/v1beta/models", [], (Shape.GEMINI, "")),
         ("/v1beta/models/g-1", [], (Shape.GEMINI, "g-1")),
