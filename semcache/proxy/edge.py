@@ -105,8 +105,9 @@ class Edge:
             checked_path(scope)
             if wants_upgrade(scope):
                 raise no_websockets()
-            shape = _shape(scope)
-            headers = read_request_headers(scope["headers"], key_in(scope["query_string"], shape))
+            # By the path alone: a header must not hide a key from us that goes no further.
+            key = key_in(scope["query_string"], shape_of(scope["path"]))
+            headers = read_request_headers(scope["headers"], key)
             caller = passed.caller = self.admission.caller(scope, headers)
             passed.labels = named(labels_of(headers.ours), caller.labels)
             backend = self.backend_of(caller.tenant, headers.upstream)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from semcache.calling import auth_of
 from semcache.core import Caller
 from semcache.dialects.gemini.target import read_query
+from semcache.dialects.table import shape_of
 from semcache.errors import RequestError
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall, UpstreamReply
@@ -106,9 +107,13 @@ async def forward(
 
 
 def _query(scope: Scope, backend: Backend) -> bytes:
-    """Give the query; keys that Gemini's clients put there go on in a header, which no log shows."""
+    """Give the query; keys that Gemini's clients put there go on in a header at most, which no log shows.
+
+    Whoever answers: what let a caller in here may be a key of this proxy, and is no other upstream's business.
+    """
     query: bytes = scope["query_string"]
-    return read_query(query).raw if backend.protocol == "gemini" else query
+    told_there = "gemini" in (backend.protocol, shape_of(scope["path"]).family)
+    return read_query(query).raw if told_there else query
 
 
 def _has_body(scope: Scope, headers: RequestHeaders) -> bool:

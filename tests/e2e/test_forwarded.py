@@ -106,3 +106,36 @@ def test_labels_that_are_none_are_refused(proxy: Proxy, upstream: UpstreamServer
     got = proxy.request("POST", "/vendor/v1/messages", ASKED, {**JSON, "semcache-labels": "==="})
     assert (got.status, got.json()["error"]["param"]) == (400, "Semcache-Labels")
     assert upstream.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1beta/models/m:countTokens"),
+        ("POST", "/v1alpha/models/m:embedContent"),
+        ("POST", "/v1/models/m:countTokens"),
+        ("POST", "/upload/v1beta/files"),
+        ("GET", "/v1beta/files/x"),
+        ("GET", "/v1beta/openai/models"),
+    ],
+)
+def test_a_key_in_a_query_goes_on_in_a_header_whoever_answers(
+    proxy: Proxy, upstream: UpstreamServer, method: str, path: str
+) -> None:
+    """What lets a client in here may be a key of this proxy: no upstream's logs may show it."""
+    upstream.script = json_reply({"ok": True})
+    body = b"{}" if method == "POST" else None
+    for headers in (JSON, {**JSON, "anthropic-version": "2023-06-01"}):
+        upstream.requests.clear()
+        got = proxy.request(method, f"{path}?k%65y=sk-test&pageSize=3&access_token=sk-other", body, headers)
+        assert got.status == 200
+        [seen] = upstream.requests
+        assert seen.target == f"{path}?pageSize=3"
+        assert seen.header("authorization") == "Bearer sk-test"
+        assert b"sk-other" not in b"".join(value for _, value in seen.headers)
+
+
+def test_other_apis_may_have_a_field_named_key(proxy: Proxy, upstream: UpstreamServer) -> None:
+    upstream.script = json_reply({"ok": True})
+    proxy.request("GET", "/vendor/items?key=a%20b")
+    assert upstream.requests[0].target == "/vendor/items?key=a%20b"
