@@ -66,7 +66,10 @@ def dialect_at(path: str, query: bytes = b"") -> Dialect | None:
 
 def shape_of(path: str, headers: Mapping[bytes, bytes] | None = None) -> Dialect:
     """Give the dialect in whose shape errors of a path are told: OpenAI's unless the path or its headers are another API's."""
-    if headers is not None and b"anthropic-version" in headers:
+    sent = headers or {}
+    if b"anthropic-version" in sent:
         return MESSAGES
+    if path.startswith("/v1/models") and (b"x-goog-api-key" in sent or b"x-goog-api-client" in sent):
+        return GEMINI
     found = dialect_at(path) or (GEMINI if _GEMINI.fullmatch(path) else None)
     return found or next((own for beginning, own in _SHAPES.items() if path.startswith(beginning)), CHAT)
