@@ -119,6 +119,24 @@ def test_models_are_listed_through_the_proxy(proxy: Proxy) -> None:
         proxy.client().models.retrieve("elsewhere")
 
 
+def test_a_text_completion_is_answered_as_a_question(proxy: Proxy) -> None:
+    """The engine speaks chat: the prompt is the message of a user, and its answer is shared with those who chat."""
+    client = proxy.client()
+    asked: dict[str, Any] = {"model": "local", "max_tokens": 40, "temperature": 0.0}
+    first = client.completions.with_raw_response.create(prompt="Say hi.", **asked)
+    assert first.headers["semcache-outcome"] == "miss"
+    whole = first.parse()
+    assert whole.object == "text_completion"
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens > 0
+    assert whole.choices[0].finish_reason == "stop"
+    parts = list(client.completions.create(prompt="Say hi.", stream=True, **asked))
+    assert "".join(one.text for part in parts for one in part.choices) == whole.choices[0].text
+    chat = client.chat.completions.with_raw_response.create(messages=ask("Say hi."), **asked)
+    assert chat.headers["semcache-outcome"] == "exact"
+    assert chat.parse().choices[0].message.content == whole.choices[0].text
+
+
 def test_errors_have_the_class_the_sdk_knows(proxy: Proxy) -> None:
     client = proxy.client(max_retries=0)
     with pytest.raises(openai.NotFoundError) as missing:
@@ -131,8 +149,12 @@ def test_errors_have_the_class_the_sdk_knows(proxy: Proxy) -> None:
     unheard: Any = [{"role": "wizard", "content": "Hello?"}]
     with pytest.raises(openai.BadRequestError):
         client.chat.completions.create(model="local", messages=unheard)
-    with pytest.raises(openai.NotFoundError):
+    with pytest.raises(openai.BadRequestError) as speechless:
         client.embeddings.create(model="local", input="x")
+    assert speechless.value.param == "input"
+    with pytest.raises(openai.BadRequestError) as several:
+        client.completions.create(model="local", prompt=["Hello?", "Hi?"])
+    assert several.value.param == "prompt"
     for reply in (proxy.chat("Hello?", model="gpt-5"), proxy.chat("Hello?", model="gpt-5")):
         assert reply.headers["semcache-outcome"] == "miss", "an error is not remembered"
         assert set(reply.json()["error"]) == {"message", "type", "param", "code"}
