@@ -39,6 +39,7 @@ IRRELEVANT_FIELDS = frozenset(
 _DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto"}
 """Values that mean the same as the absent field. (An absent temperature is the provider's choice.)"""
 
+_WHOLE = float(1 << 53)
 _OF_TEXT = frozenset(("type", "text", "cache_control"))
 _FORMAT = b"semcache-namespace-2"
 
@@ -119,11 +120,16 @@ def _parameters(body: JsonObject) -> dict[str, Any]:
     for name, value in body.items():
         if name in IRRELEVANT_FIELDS or value is None:
             continue
-        plain = int(value) if isinstance(value, float) and value.is_integer() else value
+        plain = int(value) if isinstance(value, float) and _is_whole(value) else value
         if name in _DEFAULTS and plain == _DEFAULTS[name] and not isinstance(plain, bool):
             continue
         out[name] = plain
     return out
+
+
+def _is_whole(value: float) -> bool:
+    """True where a float and an integer are one number in every language (and JSON can say the integer)."""
+    return value.is_integer() and abs(value) <= _WHOLE
 
 
 def _context(request: ChatRequest) -> list[Any]:

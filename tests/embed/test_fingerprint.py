@@ -178,3 +178,15 @@ def test_keys_are_the_same_in_every_process_and_key_order() -> None:
             env={"PYTHONHASHSEED": seed, "PATH": ""},
         )
         assert out.stdout.strip() == keys(BODY)[1]
+
+
+@pytest.mark.parametrize("value", [1e19, -1e300, 1.7976931348623157e308, 2.0**63, 2.0**53 + 2])
+@pytest.mark.parametrize("name", ["temperature", "max_tokens", "x_vendor", "n"])
+def test_numbers_that_no_integer_of_json_can_say_are_numbers_too(name: str, value: float) -> None:
+    assert keys(changed(**{name: value})) != keys(changed(**{name: 1.5}))
+    assert keys(changed(**{name: value})) == keys(changed(**{name: value}))
+
+
+def test_one_number_in_two_spellings_is_one() -> None:
+    assert keys(changed(top_k=5.0)) == keys(changed(top_k=5))
+    assert keys(changed(top_k=2.0**53)) == keys(changed(top_k=2**53))
