@@ -9,7 +9,13 @@ from semcache.dialects.dialect import Translated
 from semcache.dialects.gemini.config import Config
 from semcache.dialects.gemini.contents import chat_text, plain_texts, read_contents
 from semcache.dialects.gemini.spelling import spelled
-from semcache.dialects.gemini.target import gemini_target, read_query
+from semcache.dialects.gemini.target import (
+    DEFAULT_VERSION,
+    gemini_target,
+    read_query,
+    version_of,
+    with_model,
+)
 from semcache.dialects.plain import EMPTY
 from semcache.errors import RequestError
 
@@ -45,17 +51,20 @@ def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if streams else {}
     ends_plain = str(len(contents) - 1) not in turns.rest
     breaks = _breaks(turns.chat[-1].get("content")) if ends_plain else []
+    version = version_of(path)
     return Translated(
         chat={"model": model, "messages": [*system, *turns.chat], **config.chat, **streaming},
         extra={
             **({"gemini": config.rest} if config.rest else {}),
             **({"query": [list(pair) for pair in query.rest]} if query.rest else {}),
             **({"breaks": breaks} if breaks else {}),
+            **({"version": version} if version != DEFAULT_VERSION else {}),
         },
         unsayable=tuple(unsayable),
         stream=streams,
         include_usage=streams,
-        path=path,
+        # In one spelling: an alias must find the name that it stands for, however a client wrote it.
+        path=with_model(path, model),
         exact_only=config.exact_only or (None if ends_plain else "media"),
         uncacheable=config.uncacheable or ("file-id" if turns.has_files else None),
         query=query.raw,

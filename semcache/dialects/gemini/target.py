@@ -23,6 +23,12 @@ def gemini_target(path: str) -> tuple[str, bool] | None:
     return unquote(found[2] or found[3]), found[4] == "streamGenerateContent"
 
 
+def version_of(path: str) -> str:
+    """Give the version of the API that a path asks; the default one for paths that ask no model."""
+    found = _TARGET.fullmatch(path)
+    return DEFAULT_VERSION if found is None else str(found[1])
+
+
 def with_model(path: str, model: str) -> str:
     """Give the same path for another model. A path that asks no model stays as it is."""
     found = _TARGET.fullmatch(path)

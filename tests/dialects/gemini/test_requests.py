@@ -12,6 +12,7 @@ from semcache.dialects.gemini.wire import GEMINI
 from semcache.dialects.request import request_of
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
 from semcache.errors import RequestError
+from semcache.routing.aliases import Alias, effective
 from tests.dialects.gemini.natives import SCHEMA, STREAM, WHOLE
 
 PARTITION = Partition(TenantId("t"), "tenant", "", "", "up")
@@ -55,6 +56,23 @@ def test_keys_in_the_query_go_nowhere_and_other_parameters_count() -> None:
     assert identity(body("hi"), WHOLE, b"fields=candidates") != identity(body("hi"))
     assert identity(body("hi"), WHOLE, b"fields=a") != identity(body("hi"), WHOLE, b"fields=b")
     assert identity(body("hi"), WHOLE, b"key=1") == identity(body("hi"), WHOLE, b"key=2")
+
+
+@pytest.mark.parametrize("name", ["gemini-3-flash", "gemini%2D3%2dflash", "%67emini-3-flash"])
+def test_an_alias_is_found_however_a_path_spells_it(name: str) -> None:
+    """Else the model that a client named would answer under the name, and in the cache, of the one that is meant."""
+    request = asked(body("hi"), f"/v1beta/models/{name}:generateContent")
+    assert request.path == WHOLE
+    told, _ = effective(request, {"gemini-3-flash": Alias("gemini-2-mini")})
+    assert (told.model, told.path) == ("gemini-2-mini", "/v1beta/models/gemini-2-mini:generateContent")
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_versions_of_the_api_may_answer_differently(version: str) -> None:
+    path = WHOLE.replace("v1beta", version)
+    assert asked(body("hi"), path).path == path
+    assert identity(body("hi"), path) != identity(body("hi"))
+    assert asked(body("hi"), path).unsayable == ()
 
 
 def test_settings_have_chats_words() -> None:
