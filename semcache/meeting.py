@@ -8,11 +8,11 @@ namespace and meets only what was said after the very same words. Knows no decis
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace, Scope, TenantId
-from semcache.decide.context import RETOLD, Kin, Nearness, Reading, agree, read, settle
+from semcache.decide.context import RETOLD, Judge, Nearness, Reading, agree, bearing, open_texts, read, settle
 from semcache.decide.decision import Candidate
 from semcache.embed.canonical import canonical_text
 from semcache.embed.fingerprint import Partition
@@ -25,6 +25,10 @@ from semcache.review_rules import PUBLIC
 _KINDS = ("standalone", "bound", "opaque")
 _EVERYBODY = "public"
 _INSTRUCTIONS = ("system", "developer")
+_MOST_JUDGED = 3
+"""Candidates, nearest first, that are compared clause by clause at most."""
+_MOST_TEXTS = 6
+"""Clauses that are embedded at most to tell small talk: each costs a pass of the encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +64,22 @@ def commons(request: ChatRequest, partition: Partition, policy: CachePolicy) -> 
     return resolved_namespace(request, everybody, "standalone")
 
 
-async def meet(request: ChatRequest, known: Mapping[str, Namespace], encoder: Encoder) -> Meeting:
+async def meet(
+    request: ChatRequest, known: Mapping[str, Namespace], encoder: Encoder, kin: Judge | None = None
+) -> Meeting:
     """Read a request and give its place; where the encoder would have to say and cannot, a question is bound.
 
     Args:
         request: the request.
         known: its `places`.
         encoder: tells how near the question is to what was said before.
+        kin: with it, each clause said before is weighed by itself.
     """
     reading = _read(request, known)
     if reading.otherwise is not None:
-        reading = settle(reading, await _cosine(encoder, reading.text, reading.background))
+        chances = None if kin is None else await _chances(encoder, reading, kin)
+        near = None if chances else await _cosine(encoder, reading.text, reading.background)
+        reading = settle(reading, near, chances)
     return Meeting(reading, known[reading.kind])
 
 
@@ -81,28 +90,37 @@ async def agreeing(
     encoder: Encoder,
     embedding: Embedding,
     found: Iterable[Candidate],
-    kin: Kin | None = None,
+    kin: Judge | None = None,
 ) -> tuple[list[Candidate], tuple[str, ...]]:
     """Keep the candidates whose conversations come to the same; else give the nearest one's reasons.
 
     Their similarity becomes that of the last questions, which is what thresholds are about; that of the whole
-    texts only has to be near. With `kin`, chats told in other words may agree as well.
+    texts only has to be near. With `kin`, chats told in other words may agree as well, and the nearer of both
+    similarities counts: a short question says little of itself.
 
     Raises:
         EncoderError: the encoder failed.
     """
     kept: list[Candidate] = []
     reasons: tuple[str, ...] = ()
+    judged = 0
     for candidate in found:
         entry = candidate.entry
         # The namespace says that both are of one kind.
         stored = Reading(meeting.reading.kind, "", entry.context)
         against = agree(meeting.reading, stored, kin=kin)
-        if not against:
+        if not against and judged < _MOST_JUDGED:
+            judged += 1
             last = await _last(encoder, policy, request, entry, embedding)
-            against = agree(meeting.reading, stored, Nearness(candidate.similarity, last), kin)
+            talk = (
+                {}
+                if kin is None
+                else await _small_talk(encoder, open_texts(meeting.reading, stored, kin), kin)
+            )
+            nearness = Nearness(candidate.similarity, last)
+            against = agree(meeting.reading, stored, nearness, kin, talk.get)
             if not against:
-                kept.append(Candidate(entry, last))
+                kept.append(Candidate(entry, last if kin is None else max(last, candidate.similarity)))
         reasons = reasons or against
     return kept, () if kept else reasons
 
@@ -134,6 +152,47 @@ async def _cosine(encoder: Encoder, one: str, other: str) -> float | None:
     if left.encoder != right.encoder:
         return None
     return encoder.to_reference(left.encoder, float(left.vector @ right.vector))
+
+
+async def _chances(encoder: Encoder, reading: Reading, kin: Judge) -> list[float] | None:
+    """Give the chance that each clause said before bears on the question; None where that cannot be told."""
+    if not reading.clauses:
+        return None
+    try:
+        asked = await encoder.encode(reading.text)
+        said = [await encoder.encode(clause) for clause in reading.clauses]
+    except EncoderError:
+        return None
+    found: list[float] = []
+    for clause, vector in zip(reading.clauses, said, strict=True):
+        talk = kin.small_talk(encoder.name_of(vector.encoder), vector.vector)
+        near = (
+            encoder.to_reference(asked.encoder, float(asked.vector @ vector.vector))
+            if asked.encoder == vector.encoder
+            else None
+        )
+        if talk is None or near is None:
+            return None
+        found.append(kin.may_bear(bearing(clause, reading.text, talk, near)))
+    return found
+
+
+async def _small_talk(encoder: Encoder, texts: Sequence[str], kin: Judge) -> dict[str, float]:
+    """Give the log-odds that texts are small talk, of those of which it can be told; of too many, none."""
+    if len(texts) > _MOST_TEXTS:
+        return {}
+    found: dict[str, float] = {}
+    for text in texts:
+        try:
+            vector = await encoder.encode(text)
+        except EncoderError as error:
+            if error.is_refusal:
+                continue
+            raise
+        odds = kin.small_talk(encoder.name_of(vector.encoder), vector.vector)
+        if odds is not None:
+            found[text] = odds
+    return found
 
 
 async def _last(

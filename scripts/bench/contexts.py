@@ -26,7 +26,6 @@ import json
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +34,20 @@ from rig.report import circumstances, console, headline, quantile, save, wilson
 from rig.serving import ROOT
 
 from semcache.core import GateRules, TenantId
-from semcache.decide.context import NEAR, Kin, Nearness, Reading, Wording, agree, alike, read, settle
+from semcache.decide.context import (
+    NEAR,
+    Judge,
+    Nearness,
+    Reading,
+    agree,
+    alike,
+    bearing,
+    open_judge,
+    open_texts,
+    read,
+    settle,
+)
 from semcache.decide.gate import vetoes
-from semcache.decide.verify.lexicon import read_lexicon
-from semcache.decide.verify.traits import Lexica
 from semcache.decide.verify.verifier import open_verifier
 from semcache.embed.canonical import canonical_text
 from semcache.embed.open import open_encoder
@@ -52,6 +61,7 @@ from semcache.settings import Settings
 STEPS = ("agree", "near", "gate", "policy")
 _FILES = ("fow_conversations_en", "written_chats")
 _DEADLINE = 10.0
+_MOST_TEXTS = 6
 
 
 @dataclass
@@ -70,13 +80,14 @@ Tallies = dict[tuple[str, bool], Tally]
 class Meter:
     """Judges pairs of chats with the real encoder under the built-in chat domain."""
 
-    def __init__(self, encoder: RoutedEncoder, kin: Kin | None) -> None:
+    def __init__(self, encoder: RoutedEncoder, kin: Judge | None) -> None:
         self.encoder = encoder
         self.kin = kin
         self.policy = load_default().by_tenant[TenantId("default")].domains["chat"]
         self.read_times: list[float] = []
         self.agree_times: list[float] = []
         self.encoder_times: list[float] = []
+        self.texts: list[float] = []
 
     async def similarity(self, a: str, b: str) -> float:
         """Give the nearness of two texts on the reference scale; -1 where nothing can be said."""
@@ -99,9 +110,31 @@ class Meter:
         start = time.process_time()
         found = read(turns, system)
         self.read_times.append(time.process_time() - start)
-        return (
-            settle(found, await self.similarity(found.text, found.background)) if found.background else found
-        )
+        if found.otherwise is None:
+            return found
+        return settle(found, await self.similarity(found.text, found.background), await self.chances(found))
+
+    async def chances(self, found: Reading) -> list[float] | None:
+        """Give the chance that each clause said before bears on the question, as in service."""
+        if self.kin is None or not found.clauses:
+            return None
+        chances = []
+        for clause in found.clauses:
+            talk, near = await self.talk(clause), await self.similarity(found.text, clause)
+            if talk is None:
+                return None
+            start = time.process_time()
+            chances.append(self.kin.may_bear(bearing(clause, found.text, talk, near)))
+            self.read_times.append(time.process_time() - start)
+        return chances
+
+    async def talk(self, text: str) -> float | None:
+        """Give the log-odds that a text is small talk."""
+        try:
+            vector = await self.encoder.encode(text)
+        except EncoderError:
+            return None
+        return self.kin and self.kin.small_talk(self.encoder.name_of(vector.encoder), vector.vector)
 
     async def steps(self, row: dict[str, Any], tally: Tally) -> None:
         """Take one pair through the steps."""
@@ -113,8 +146,13 @@ class Meter:
         nearness = Nearness(await self.similarity(stored.text, asked.text), last)
         start = time.process_time()
         reasons = agree(asked, stored, kin=self.kin)
-        against = agree(asked, stored, nearness, self.kin)
-        self.agree_times.append(time.process_time() - start)
+        texts = open_texts(asked, stored, self.kin) if self.kin and not reasons else ()
+        spent = time.process_time() - start
+        talk = {text: odds for text in texts if (odds := await self.talk(text)) is not None}
+        start = time.process_time()
+        against = agree(asked, stored, nearness, self.kin, talk.get if len(texts) <= _MOST_TEXTS else None)
+        self.agree_times.append(spent + time.process_time() - start)
+        self.texts.append(float(len(texts)))
         tally.reasons.update(reasons or against)
         if reasons:
             tally.passed["alike"] += alike(asked, stored, nearness) and not vetoes(a, b, GateRules())
@@ -125,7 +163,7 @@ class Meter:
         tally.passed.update(step for step, ok in zip(STEPS, (True, near, gate, policy), strict=True) if ok)
 
 
-async def measure(paths: list[Path], data: Path, kin: Kin | None) -> tuple[dict[str, Tallies], Meter]:
+async def measure(paths: list[Path], data: Path, kin: Judge | None) -> tuple[dict[str, Tallies], Meter]:
     """Judge all pairs of all files."""
     encoder = await open_encoder(encoder_options(Settings(data=data), _DEADLINE))
     try:
@@ -143,11 +181,9 @@ async def measure(paths: list[Path], data: Path, kin: Kin | None) -> tuple[dict[
         await encoder.aclose()
 
 
-def wording() -> Kin:
-    """Open the shipped dictionary and verifier."""
-    with as_file(files("semcache.decide.verify") / "weights") as folder:
-        lexica = Lexica(read_lexicon(folder / "lexicon_en.npz"), read_lexicon(folder / "lexicon_zh.npz"))
-    return Wording(lexica, open_verifier())
+def wording() -> Judge:
+    """Open the shipped judge of chats."""
+    return open_judge(open_verifier())
 
 
 def total(tallies: Tallies, *, same: bool) -> Tally:

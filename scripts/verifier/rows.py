@@ -101,12 +101,12 @@ class Bench:
     def _embed(self, texts: list[str], kept: Path, name: str) -> None:
         lanes, rows = [], []
         for text in track(texts, description=f"{name}: vectors", transient=True):
-            lane, row = self._encode(text)
+            lane, row = self.encode(text)
             lanes.append(lane)
             rows.append(row)
         np.savez(kept, lanes=np.array(lanes, np.int8), rows=np.stack(rows).astype(np.float16))
 
-    def _encode(self, text: str) -> tuple[int, NDArray[np.float32]]:
+    def encode(self, text: str) -> tuple[int, NDArray[np.float32]]:
         """Route as the proxy does: the Latin encoder first for Latin text, else the other."""
         order = list(ENCODERS)
         start = order.index(lane_of(text)) if text.strip() else len(order)
@@ -117,6 +117,11 @@ class Bench:
             if row.kind != "unknown_script":
                 break
         return -1, np.zeros(384, np.float32)
+
+    def on_scale(self, name: str, cosine: float) -> float:
+        """Put an encoder's own cosine on the reference scale."""
+        lane = next(lane for lane, known in ENCODERS.items() if known == name)
+        return self._loaded(lane)[1].to_reference(cosine)
 
     def _loaded(self, lane: Lane) -> tuple[OnnxModel, Scale]:
         if lane not in self._models:

@@ -19,6 +19,7 @@ from typing import Any
 
 from semcache.answer.flight import Flights
 from semcache.core import Decision, Embedding, EncoderId, EntryId, TenantId
+from semcache.decide.context import open_judge
 from semcache.decide.risk.prior import Prior
 from semcache.decide.verify.verifier import ForestVerifier
 from semcache.embed.open import open_encoder
@@ -90,7 +91,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         clock=parts.clock,
         spawn=parts.spawn,
         verifier=parts.verifier,
-        kin=parts.verifier,
+        kin=None if parts.verifier is None else open_judge(parts.verifier),
         standings=parts.standings,
         watch=None,
         revising=None,

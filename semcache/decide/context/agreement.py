@@ -1,11 +1,10 @@
 """Do two chats come to the same? The reasons why not, as category words without any text.
 
-Both records must hold the same matter, item by item, in both directions: figures, dates, names,
-kinds of things, corrections, what is proposed and how it is answered, and every content word of
-what the users said. What an assistant said must not differ in figures and names, nor in one
-word within otherwise equal sentences. With a dictionary and a judge of wording (`kin`) a chat may
-also be the other told in other words, or with small talk added: see `likeness`. Symmetric; a chat
-agrees with itself. Knows nothing of vectors but the two cosines that the caller has measured.
+What was said before the very same words agrees. Else, with a judge of chats (`kin`), each clause of one user is set
+against those of the other: what has no counterpart, what was added, what the assistants said and proposed become a
+row of numbers, and the judge says how likely both are one case; figures, names, corrections and refusals must
+agree whatever it says. Without a judge both must hold the same matter, item by item, in both directions.
+Symmetric; a chat agrees with itself. Knows nothing of vectors but what the caller has measured.
 """
 
 from __future__ import annotations
@@ -15,11 +14,20 @@ from enum import StrEnum
 from functools import lru_cache
 
 from semcache.decide.context import likeness
-from semcache.decide.context.kin import Kin
+from semcache.decide.context.comparing import Closeness, is_retouched, row
+from semcache.decide.context.kin import Judge
 from semcache.decide.context.matter import Matter, matter
 from semcache.decide.context.pairing import FIGURES, differences, exchanged, sentences_differ
 from semcache.decide.context.resolve import Reading, resolved, settle
+from semcache.decide.context.saying import Telling, telling
+from semcache.decide.context.sides import Talk, sides, unsure
 from semcache.decide.context.words import words_of
+
+ONE_CASE = 0.8
+"""Least probability of chats that are one case."""
+_IN_BETWEEN = 0.5
+_MOST_SAID, _MOST_HEARD = 32, 64
+"""Clauses of one teller that are set against another's: every one against every one."""
 
 
 class Reason(StrEnum):
@@ -56,7 +64,11 @@ RETOLD = Nearness(resolved=0.6, last=0.4)
 
 
 def agree(
-    asked: Reading, stored: Reading, nearness: Nearness | None = None, kin: Kin | None = None
+    asked: Reading,
+    stored: Reading,
+    nearness: Nearness | None = None,
+    kin: Judge | None = None,
+    talk: Talk | None = None,
 ) -> tuple[str, ...]:
     """Give the reasons against answering one chat with the other's answer; none means that they agree.
 
@@ -65,27 +77,50 @@ def agree(
     Args:
         asked: The chat of the request.
         stored: The chat of the entry.
-        nearness: Checked against `NEAR` where both are bound and their histories differ.
-        kin: A dictionary and a judge of wording; without it every content word needs its own like.
+        nearness: What was measured, where both are bound and their histories differ. None: only what needs no
+            measure is looked at, and none may still mean a no.
+        kin: The judge of chats; without it every content word needs its own like.
+        talk: Tells small talk, of the texts that `open_texts` gives; None: nothing is small talk.
     """
     asked, stored = settle(asked, None), settle(stored, None)
     if asked.kind != stored.kind:
         return (Reason.KIND.value,)
     if asked.context == stored.context and asked.context:
         return ()
-    if asked.kind == "opaque":
-        return (Reason.HISTORY.value,)
     one, other = matter(asked.context), matter(stored.context)
+    unlike = _unlike(asked.kind, one, other)
+    if unlike or asked.kind == "standalone" or one is None or other is None:
+        return unlike
+    if kin is None:
+        return _bound(one, other, nearness)
+    return _by_judge(asked.context, stored.context, nearness, kin, talk or _unknown)
+
+
+def _unlike(kind: str, one: Matter | None, other: Matter | None) -> tuple[str, ...]:
+    if kind == "opaque":
+        return (Reason.HISTORY.value,)
     if one is None or other is None:
         return (Reason.UNREAD.value,)
-    if one.record.system != other.record.system:
-        return (Reason.SYSTEM.value,)
-    if asked.kind == "standalone":
+    return () if one.record.system == other.record.system else (Reason.SYSTEM.value,)
+
+
+def _by_judge(
+    asked: bytes, stored: bytes, nearness: Nearness | None, kin: Judge, talk: Talk
+) -> tuple[str, ...]:
+    if _same_before(asked, stored):
         return ()
-    found = _bound(one, other, nearness)
-    if not found or kin is None:
-        return found
-    return _told_apart(asked.context, stored.context, kin) or _judged(one, other, nearness, kin)
+    against = _told_apart(asked, stored)
+    if against or nearness is None:
+        return against
+    return _judged(asked, stored, nearness, kin, talk)
+
+
+def open_texts(asked: Reading, stored: Reading, kin: Judge) -> tuple[str, ...]:
+    """Give the texts of which it must be known whether they are small talk before two bound chats are compared."""
+    one, other = telling(asked.context), telling(stored.context)
+    if one is None or other is None or _same_before(asked.context, stored.context) or _too_many(one, other):
+        return ()
+    return unsure(one, other, kin)
 
 
 ALIKE = Nearness(resolved=0.75, last=0.8)
@@ -133,9 +168,31 @@ def _bound(one: Matter, other: Matter, nearness: Nearness | None) -> tuple[str, 
     return _matters(one, other, nearness) or _wording(one, other)
 
 
+def _unknown(_: str) -> float | None:
+    return None
+
+
+def _same_before(asked: bytes, stored: bytes) -> bool:
+    """True where only the question itself is worded otherwise: everything before it, and beside it, is equal."""
+    one, other = matter(asked), matter(stored)
+    left, right = telling(asked), telling(stored)
+    if one is None or other is None or left is None or right is None:
+        return False
+    points = [(chat.record.reply, chat.record.index, chat.item) for chat in (one, other)]
+    return one.history == other.history and points[0] == points[1] and _beside(left) == _beside(right)
+
+
+def _beside(told: Telling) -> frozenset[tuple[str, ...]]:
+    return frozenset(part.forms for part in told.user[-told.last :] if not part.asks)
+
+
+def _too_many(one: Telling, other: Telling) -> bool:
+    return any(len(told.user) > _MOST_SAID or len(told.heard) > _MOST_HEARD for told in (one, other))
+
+
 @lru_cache(maxsize=256)
-def _told_apart(asked: bytes, stored: bytes, kin: Kin) -> tuple[str, ...]:
-    """Give the reasons in the words why one chat is not the other told otherwise; asked for twice a candidate."""
+def _told_apart(asked: bytes, stored: bytes) -> tuple[str, ...]:
+    """Give what speaks against two chats whatever a judge says; asked for twice a candidate."""
     one, other = matter(asked), matter(stored)
     if one is None or other is None:
         return (Reason.UNREAD.value,)
@@ -144,32 +201,60 @@ def _told_apart(asked: bytes, stored: bytes, kin: Kin) -> tuple[str, ...]:
         Reason.ITEM: one.record.index != other.record.index or one.item != other.item,
         Reason.TOPIC: likeness.turned_round(one, other),
         Reason.CORRECTION: one.retracted != other.retracted,
-        Reason.NUMBER: _counts_differ(one, other) or likeness.adds_figure(one, other),
+        Reason.NUMBER: _counts_differ(one, other),
         Reason.NEGATION: _denied(one, other) or likeness.denials_differ(one, other),
-        Reason.DETAIL: _heard_otherwise(one, other) or likeness.adds_person(one, other),
+        Reason.DETAIL: _heard_otherwise(one, other),
+        Reason.OFFER: _accepts_otherwise(one, other),
     }
-    found = tuple(word.value for word, objects in reasons.items() if objects)
-    return found or _in_words(one, other, kin)
+    return tuple(word.value for word, objects in reasons.items() if objects)
 
 
-def _in_words(one: Matter, other: Matter, kin: Kin) -> tuple[str, ...]:
-    """Give what the dear comparisons object to."""
-    if likeness.offers_differ(one, other, kin):
-        return (Reason.OFFER.value,)
-    if likeness.exchanges(one, other, kin) or likeness.adds_own_fact(one, other, kin):
-        return (Reason.DETAIL.value,)
-    return tuple(f"context-{word}" for word in sorted(likeness.figures_differ(one, other)))
+def _accepts_otherwise(one: Matter, other: Matter) -> bool:
+    """Users who said the same word by word accept what was proposed: that is all that can differ."""
+    same = [" ".join(words_of(part)) for part in one.record.told] == [
+        " ".join(words_of(part)) for part in other.record.told
+    ]
+    return bool(one.record.reply) and same and _offers_differ(one, other)
 
 
-def _judged(one: Matter, other: Matter, nearness: Nearness | None, kin: Kin) -> tuple[str, ...]:
-    """Ask the judge, where the chats are near enough to be judged; nothing is asked before that was measured."""
-    if nearness is None:
-        return ()
+def _judged(asked: bytes, stored: bytes, nearness: Nearness, kin: Judge, talk: Talk) -> tuple[str, ...]:
+    """Ask the judge, where the chats are near enough to be judged."""
     if not (nearness.resolved >= RETOLD.resolved and nearness.last >= RETOLD.last):
         return (Reason.TOPIC.value,)
-    score = kin.score(resolved(one.record), resolved(other.record), nearness.resolved)
-    # What is not a number is no score.
-    return () if score is not None and score >= likeness.LEAST else (Reason.TOPIC.value,)
+    one, other = telling(asked), telling(stored)
+    if one is None or other is None or _too_many(one, other):
+        return (Reason.UNREAD.value,)
+    both = sides(one, other, kin, talk)
+    numbers = row(one, other, both, closeness(one, other, nearness, kin), kin)
+    if is_retouched(numbers):
+        return (Reason.DETAIL.value,)
+    chance = kin.one_case(numbers)
+    # What is not a number is no chance.
+    return () if chance >= ONE_CASE else (Reason.DETAIL.value,)
+
+
+def closeness(one: Telling, other: Telling, nearness: Nearness, kin: Judge) -> Closeness:
+    """Give what a judge of wording says of the whole, of the questions and of what is offered."""
+    offers = ["\n".join(part.text for part in told.offer) for told in (one, other)]
+    return Closeness(
+        nearness.resolved,
+        nearness.last,
+        _score(resolved(one.record), resolved(other.record), nearness.resolved, kin),
+        _score(one.question.text, other.question.text, nearness.last, kin),
+        _score(offers[0], offers[1], nearness.resolved, kin)
+        if one.record.reply or other.record.reply
+        else 1.0,
+    )
+
+
+def _score(one: str, other: str, similarity: float, kin: Judge) -> float:
+    """Give the score of two texts; what cannot be told is in between."""
+    if one == other:
+        return 1.0
+    # Either order gives the same numbers but for the last bits: one order for both.
+    first, second = sorted((one, other))
+    found = kin.score(first, second, similarity)
+    return _IN_BETWEEN if found is None else found
 
 
 def _pointing(one: Matter, other: Matter) -> tuple[str, ...]:

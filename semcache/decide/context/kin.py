@@ -7,13 +7,14 @@ nothing of chats and of files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from semcache.decide.context.words import base, spans, words_of
-from semcache.decide.text import is_han
+import numpy as np
+from numpy.typing import NDArray
+
+from semcache.decide.context.words import base
 from semcache.decide.verify.lexicon import Relation
 from semcache.decide.wordlist import split
 
@@ -21,6 +22,9 @@ _SAME = 0.15
 _SIBLING = 0.1
 _NEAR = 0.82
 """Cosine of two word vectors from which they count as one, when they are neither opposites nor of one kind."""
+
+
+Row = NDArray[np.float32]
 
 
 class Kin(Protocol):
@@ -39,36 +43,24 @@ class Kin(Protocol):
         ...
 
 
-class Dictionary(Protocol):
-    """A dictionary of single words."""
+class Judge(Kin, Protocol):
+    """The judge of whole chats: see `judge.ChatJudge`."""
 
-    def relation(self, one: str, other: str) -> Relation:
-        """Say how two words stand to each other."""
+    def one_case(self, row: Row) -> float:
+        """Give the probability that two chats are one case, from `comparing.row`."""
         ...
 
-
-class Judge(Protocol):
-    """Says of two short texts whether they ask the same."""
-
-    def score(self, asked: str, stored: str, similarity: float) -> float | None:
-        """Give the probability, in [0, 1]; None: it cannot tell."""
+    def may_drop(self, row: Row) -> float:
+        """Give the probability that a clause is talk by the way, from `bearing.dropping`."""
         ...
 
+    def may_bear(self, row: Row) -> float:
+        """Give the probability that a clause bears on a whole question, from `bearing.bearing`."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """A dictionary and a judge together: implements `Kin`."""
-
-    dictionary: Dictionary
-    judge: Judge
-
-    def relation(self, one: str, other: str) -> Relation:
-        """See `Kin`."""
-        return self.dictionary.relation(one, other)
-
-    def score(self, asked: str, stored: str, similarity: float) -> float | None:
-        """See `Kin`."""
-        return self.judge.score(asked, stored, similarity)
+    def small_talk(self, encoder: str, vector: Row) -> float | None:
+        """Give the log-odds that a text is small talk, by its vector; None for an encoder that is not known."""
+        ...
 
 
 @lru_cache(maxsize=1)
@@ -89,45 +81,9 @@ def _light() -> frozenset[str]:
     return frozenset(words) | frozenset(base(word) for word in words)
 
 
-def plain_words(parts: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Give the words of sentences that carry content unknown to the other side: each may stand for one of its words."""
-    found: dict[str, None] = {}
-    for part in parts:
-        words = words_of(part)
-        for unit, start, end in spans(words):
-            if unit not in known:
-                found |= dict.fromkeys(
-                    word for word in words[start:end] if not is_han(word) and word[0].isalpha()
-                )
-    return tuple(found)
-
-
-def without_counterpart(
-    text: str, units: frozenset[str], others: Sequence[str], kin: Kin
-) -> frozenset[tuple[str, ...]]:
-    """Give the words of a text, unit by unit, to which nothing on the other side corresponds.
-
-    Args:
-        text: A sentence of one chat.
-        units: The units of the other.
-        others: The words of the other that are unknown to this one.
-        kin: The dictionary.
-    """
-    words = words_of(text)
-    return frozenset(
-        words[start:end]
-        for unit, start, end in spans(words)
-        if unit not in units and not _has_counterpart(words[start:end], others, kin)
-    )
-
-
-def _has_counterpart(words: Sequence[str], others: Sequence[str], kin: Kin) -> bool:
-    if all(word in _light() or base(word) in _light() for word in words):
-        return True
-    return any(
-        not is_han(word) and word[0].isalpha() and any(are_kin(word, other, kin) for other in others)
-        for word in words
-    )
+def is_light(words: Sequence[str]) -> bool:
+    """True for words that all tell no case from another."""
+    return all(word in _light() or base(word) in _light() for word in words)
 
 
 def are_kin(one: str, other: str, kin: Kin) -> bool:

@@ -13,6 +13,8 @@ from semcache.decide.text import read
 from semcache.decide.wordlist import split
 
 _MANY = 2
+_WHOLE = 4
+"""Units of content that say which thing is meant, though it is called `the`."""
 _POINTERS = frozenset(
     split(
         "it its this that these those they them their he him his she her hers one ones former latter both either neither same above previous "
@@ -136,19 +138,21 @@ def leans(words: tuple[str, ...], joined: str, body: str) -> bool:
         or any(joined.startswith(half) or f" {half}" in joined for half in _HALVES)
     ):
         return True
+    own = [unit for unit in units(body) if base(unit.lstrip("=")) not in _ATTRIBUTES]
     if (
         _DOCUMENTS.search(joined)
-        or _DEFINITE.search(_cased(body))
+        or (_DEFINITE.search(_cased(body)) and len(set(own)) < _WHOLE)
         or not asks(body)
         or any(word in _COMPARES for word in words)
     ):
         return True
     if any(word in _POINTERS and not _explained(words, i) for i, word in enumerate(words)):
         return True
-    own = [unit for unit in units(body) if base(unit.lstrip("=")) not in _ATTRIBUTES]
     if is_to_those_who_serve(words) and (own or len(set(units(body))) >= _MANY):
         return False
-    return len(set(own)) < (1 if _named(body) else _MANY)
+    # `the capital of Peru` is whole; `delivery to Norway` is of something.
+    bare = len(own) == len(units(body))
+    return len(set(own)) < (1 if _named(body) and bare else _MANY)
 
 
 def is_to_those_who_serve(words: tuple[str, ...]) -> bool:

@@ -16,8 +16,8 @@ from semcache.decide.text import is_han
 from semcache.decide.wordlist import split
 
 _REACH = 5
-_DENIALS = frozenset(split("not never no without cannot neither nor 不 没 未 别 无"))
-_CORRECTION = re.compile(
+DENIALS = frozenset(split("not never no without cannot neither nor 不 没 未 别 无"))
+CORRECTION = re.compile(
     r"\b(?:i meant|i mean|i misspoke|correction|scratch that|wait no|no wait|actually|sorry i|changed my mind|change my mind|on second thought"
     r"|(?<!what is )(?<!what was )my mistake|my bad|i was wrong|ignore (?:that|what|my)|forget (?:that|what|about)|not .{1,40} but|rather than|make that|let us make it)\b"
     r"|^no (?:no|wait|sorry|not|that is|it is not|the other)\b|我是说|我的意思|不对|说错|改成|更正|改主意|不是.{1,12}是|搞错|弄错|应该是|算了"
@@ -104,7 +104,7 @@ def _corrections(parts: Iterable[str], fillers: re.Pattern[str] | None = None) -
     found = []
     for part in parts:
         joined = " ".join(words_of(part))
-        if _CORRECTION.search(fillers.sub(" ", joined) if fillers else joined):
+        if CORRECTION.search(fillers.sub(" ", joined) if fillers else joined):
             found.append(_with_figures(part))
     return tuple(found)
 
@@ -132,7 +132,7 @@ def _denials(parts: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         words = words_of(part)
         inside: set[str] = set()
         for i, word in enumerate(words):
-            if i and word in _DENIALS and not _is_choice(words, i):
+            if i and word in DENIALS and not _is_choice(words, i):
                 inside |= set(tuple(content(words[i + 1 : i + 1 + _REACH]))[:1])
         denied |= inside
         stated |= set(units(part)) - inside

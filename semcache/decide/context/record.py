@@ -13,7 +13,8 @@ import orjson
 
 MAX_BYTES = 8_192
 """Of a record; a chat that needs more is opaque."""
-_FORMAT = 1
+_FORMAT = 2
+_FIELDS = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Record:
     `system` is a digest of the system prompt, `last` the last user text without courtesies,
     `told` the user's clauses, `asides` those of them that look like small talk, `heard` the
     assistant's clauses, `offer` the last sentences of the assistant's last turn (what a short
-    reply answers), `item` the list item pointed at, `reply` its sign, `index` the place.
+    reply answers), `item` the list item pointed at, `reply` its sign, `index` the place. `told_at` and
+    `asides_at` say in which turn each clause was said, `social` which turns of the user were answered with
+    nothing but small talk.
     """
 
     system: str
@@ -35,6 +38,9 @@ class Record:
     item: str = ""
     reply: str = ""
     index: int = 0
+    told_at: tuple[int, ...] = ()
+    asides_at: tuple[int, ...] = ()
+    social: tuple[int, ...] = ()
 
     def dump(self) -> bytes | None:
         """Give the stored form, or None when it is too large."""
@@ -48,6 +54,9 @@ class Record:
             self.item,
             self.reply,
             self.index,
+            self.told_at,
+            self.asides_at,
+            self.social,
         ]
         try:
             data = orjson.dumps([_FORMAT, *fields])
@@ -63,13 +72,30 @@ def load(data: bytes) -> Record | None:
         found = orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(found, list) or len(found) != 10 or found[0] != _FORMAT:
+    if not isinstance(found, list) or len(found) != _FIELDS or found[0] != _FORMAT:
         return None
-    _, system, last, *lists, item, reply, index = found
-    words = (system, last, item, reply)
+    _, system, last, *lists, item, reply, index, told_at, asides_at, social = found
+    words, places = (system, last, item, reply), (told_at, asides_at, social)
     if not all(isinstance(word, str) for word in words) or not isinstance(index, int):
         return None
     if not all(isinstance(part, list) and all(isinstance(text, str) for text in part) for part in lists):
         return None
+    if not all(isinstance(part, list) and all(isinstance(at, int) for at in part) for part in places):
+        return None
     told, asides, heard, offer = (tuple(part) for part in lists)
-    return Record(system, last, told, asides, heard, offer, item, reply, index)
+    if len(told) != len(told_at) or len(asides) != len(asides_at):
+        return None
+    return Record(
+        system,
+        last,
+        told,
+        asides,
+        heard,
+        offer,
+        item,
+        reply,
+        index,
+        tuple(told_at),
+        tuple(asides_at),
+        tuple(social),
+    )

@@ -29,17 +29,31 @@ def heard(history: Sequence[Turn]) -> Iterator[str]:
             )
 
 
-def told(history: Sequence[Turn]) -> Iterator[str]:
-    """Yield the user's sentences that are more than courtesy; a plain yes or no tells what it answers."""
-    for before, turn in zip((None, *history), history, strict=False):
+def social(history: Sequence[Turn]) -> Iterator[int]:
+    """Yield the places of the user's turns to which the assistant said nothing but small talk, and said some."""
+    for place, turn in enumerate(history):
+        if not turn.user and place:
+            said = [part for part in sentences(turn.text) if not is_courtesy(part, user=False)]
+            if all(is_social(part) for part in said) and any(
+                is_social(part) for part in sentences(turn.text)
+            ):
+                yield place - 1
+
+
+def told(history: Sequence[Turn]) -> Iterator[tuple[int, str]]:
+    """Yield the user's sentences that are more than courtesy, with the place of their turn.
+
+    A plain yes or no tells what it answers.
+    """
+    for place, (before, turn) in enumerate(zip((None, *history), history, strict=False)):
         if not turn.user:
             continue
         for i, part in enumerate(sentences(turn.text)):
             sign = answer(part) if i == 0 and before is not None and not before.user else ""
             if sign and before is not None:
                 questions = [said for said in sentences(before.text) if asks(said)]
-                yield from (f"{'No' if sign == '-' else 'Yes'}: {said}" for said in questions[-1:])
-            yield from pieces(part)
+                yield from ((place, f"{'No' if sign == '-' else 'Yes'}: {said}") for said in questions[-1:])
+            yield from ((place, piece) for piece in pieces(part))
 
 
 def pieces(sentence: str) -> Iterator[str]:

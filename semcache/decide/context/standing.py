@@ -31,7 +31,7 @@ _RULE = (
     r"\b(?:from now on|going forward|for the rest of (?:this|our|the)|in (?:the )?future|remember that|keep in mind|bear in mind|note that|for all (?:answers|questions)|each answer|every answer"
     r"|assume|assuming|pretend|imagine|act as|role ?play|your name is|call me|address me|speak to me|talk to me|talk like|your (?:answers?|replies|reply|responses?)|explain (?:everything|things)"
     r"|write in|speak in|keep (?:it|them|your|everything) (?:short|brief|simple|formal|casual|concise|answers?|replies|under|to)|be (?:brief|concise|short|honest|formal|polite|funny)|in plain|no jargon|no emojis?|bullet points?|markdown|json|one sentence|step by step"
-    r"|as if i|like i am|like i m|for a (?:child|kid|beginner)|for kids|eli5|in (?:english|french|german|spanish|chinese|italian|japanese|korean|portuguese|russian|arabic|hindi|dutch)"
+    r"|(?:give|show|tell) me (?:everything|all|each|every)|as if i|like i am|like i m|for a (?:child|kid|beginner)|for kids|eli5|in (?:english|french|german|spanish|chinese|italian|japanese|korean|portuguese|russian|arabic|hindi|dutch)"
     r"|(?:answer|reply|respond|write|use|recommend|suggest|include|consider) only|only (?:answer|reply|respond|use|java|python|recommend|suggest|include|consider|eat|drink|speak|works? with|vegan|vegetarian|free|open source|standard)"
     r"|(?:do not|never|always|please|avoid) (?:use|using|mention|mentioning|include|including|recommend|recommending|suggest|suggesting|answer|explain|write|assume|give me|tell me|say)|without using"
     # The asker's place, skill and measures.

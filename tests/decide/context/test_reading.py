@@ -84,6 +84,29 @@ def test_a_subject_in_new_words_is_settled_by_vectors(cosine: float | None, kind
     assert settle(settled, 0.9) == settled
 
 
+@pytest.mark.parametrize(
+    ("chances", "kind"),
+    [
+        ([0.1], "standalone"),
+        ([0.5], "bound"),
+        ([float("nan")], "bound"),
+        ([], "bound"),
+        ([0.1, 0.1], "bound"),
+    ],
+)
+def test_clauses_that_were_weighed_decide(chances: list[float], kind: str) -> None:
+    found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
+    assert found.clauses == ("When is the season in Bali?",)
+    assert settle(found, 0.5, chances).kind == kind
+
+
+def test_what_words_tell_only_a_judge_may_overrule() -> None:
+    chat = "Do you sell kettles? | Yes, many. | How do I descale an electric kettle?"
+    found = read(turns(chat), "")
+    assert settle(found, 0.0).kind == "bound"
+    assert settle(found, 0.0, [0.05] * len(found.clauses)).kind == "standalone"
+
+
 def test_what_was_not_settled_meets_nothing_that_stands_alone() -> None:
     found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
     assert agree(found, reading("Which vaccinations do travellers need?")) == ("context-kind",)
@@ -124,7 +147,7 @@ def test_records_are_bounded_json() -> None:
     found = reading("I lost my card. | Shall I block it? | Yes")
     assert len(found.context) <= MAX_BYTES
     assert load(found.context) is not None
-    assert json.loads(found.context)[0] == 1
+    assert json.loads(found.context)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -137,8 +160,17 @@ def test_other_bytes_are_no_record_and_agree_with_nothing(data: bytes) -> None:
     assert agree(bound, Reading("bound", "x", data)) == ("context-unread",)
 
 
+def test_records_of_another_format_agree_with_nothing() -> None:
+    first = json.dumps([1, "", "what is it?", ["my tap leaks."], [], [], [], "", "", 0]).encode()
+    unplaced = json.dumps(
+        [2, "", "what is it?", ["my tap leaks."], [], [], [], "", "", 0, [], [], []]
+    ).encode()
+    for data in (first, unplaced):
+        assert load(data) is None
+
+
 def test_a_record_comes_back() -> None:
-    record = Record("s", "l", ("a",), ("b",), ("c",), ("d",), "e", "+", 2)
+    record = Record("s", "l", ("a",), ("b",), ("c",), ("d",), "e", "+", 2, (0,), (2,), (0, 4))
     assert load(record.dump() or b"") == record
 
 
