@@ -167,7 +167,8 @@ def _explain_decisions(app: FastAPI, parts: OwnParts) -> None:
             answer_changing=headers.answer_changing,
             upstream=headers.upstream,
         )
-        return explained(await parts.pipeline.explain(asked))
+        feature = asked.request.uncacheable or asked.request.exact_only
+        return explained(await parts.pipeline.explain(asked)) | {"closed_by": feature}
 
 
 def explained(trace: Trace) -> dict[str, Any]:

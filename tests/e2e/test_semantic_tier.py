@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -160,6 +161,25 @@ def test_every_feature_of_chat_has_its_case() -> None:
 
 
 FEATURES_WITHOUT_CHAT = next(row.holds for row in FEATURES if row.name == "embedding")
+
+
+@pytest.mark.parametrize(
+    ("fields", "decision", "feature"),
+    [
+        ({"n": 2}, "miss", "n"),
+        ({"previous_response_id": "r"}, "bypass", "stateful"),
+        ({}, "miss", None),
+    ],
+)
+def test_explain_names_the_row(
+    proxy: Proxy, fields: dict[str, Any], decision: str, feature: str | None
+) -> None:
+    body = json.dumps({"model": "m", "messages": user(STORED), "temperature": 0, **fields}).encode()
+    sent = {**bearer(ALPHA), "content-type": "application/json", "semcache-namespace": proxy.namespace[-200:]}
+    told = proxy.request("POST", "/semcache/explain", body, sent).json()
+    reason = {"n": "exact-only", "stateful": "uncacheable", None: "empty-namespace"}[feature]
+    assert (told["decision"], told["closed_by"]) == (decision, feature)
+    assert told["reason"].endswith(reason)
 
 
 def test_what_is_of_the_moment_is_served_for_a_moment(proxy: Proxy) -> None:
