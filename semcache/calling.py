@@ -15,7 +15,7 @@ import orjson
 
 from semcache.core import CachePolicy, Caller, Draft
 from semcache.dialects.request import in_chat
-from semcache.errors import RequestError
+from semcache.dialects.unsaid import refusal
 from semcache.journey import Asked, Backend, Step
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import UpstreamCall
@@ -41,11 +41,7 @@ def spoken(asked: Asked, backend: Backend) -> Asked:
     if request.native is None or request.dialect in backend.speaks:
         return asked
     if request.unsayable:
-        name = request.unsayable[0]
-        message = (
-            f"The upstream '{backend.generator.name}' is asked in chat's words, which have none for '{name}'."
-        )
-        raise RequestError(message, code="unsupported_parameter", param=name)
+        raise refusal(request, backend.generator.name)
     return replace(
         asked,
         request=in_chat(request),

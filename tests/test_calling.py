@@ -13,6 +13,7 @@ from semcache.core import Caller, Directives, TenantId
 from semcache.dialects.chat.request import parse_chat
 from semcache.dialects.chat.wire import Chat
 from semcache.dialects.dialect import Family
+from semcache.dialects.unsaid import NothingAsked, refusal
 from semcache.errors import RequestError
 from semcache.journey import Asked, Backend
 from semcache.policy.loader import load_default
@@ -92,6 +93,29 @@ def test_what_chat_cannot_say_is_refused_by_name() -> None:
     with pytest.raises(RequestError, match="top_k") as caught:
         spoken(asked(unsayable=("top_k",)), backend("openai.chat"))
     assert (caught.value.status, caught.value.param) == (400, "top_k")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fields", "words"),
+    [
+        ("openai.embeddings", ("input",), "makes no embeddings; name an upstream"),
+        ("openai.completions", ("prompt", "echo"), "Send one text in each request"),
+        ("openai.responses", ("previous_response_id",), "earlier items in 'input' instead"),
+        (
+            "anthropic.messages",
+            ("top_k", "thinking"),
+            "nothing for 'top_k', 'thinking'. Leave them out, or name",
+        ),
+        ("gemini.generate", tuple("abcdefg"), "'a', 'b', 'c', 'd', 'e' ... Leave them out"),
+    ],
+)
+def test_a_refusal_says_what_to_do(dialect: str, fields: tuple[str, ...], words: str) -> None:
+    told = refusal(replace(asked().request, dialect=dialect, unsayable=fields), "up")
+    assert words in str(told)
+    assert "upstream 'up'" in str(told)
+    assert "'Semcache-Upstream'" in str(told)
+    assert (told.status, told.param) == (400, fields[0])
+    assert not isinstance(told, NothingAsked)
 
 
 def test_text_that_is_no_unicode_goes_on_as_it_came_or_escaped() -> None:

@@ -272,12 +272,12 @@ def test_text_that_is_no_unicode_brings_no_word_about_owners(tmp_path: Path) -> 
 def test_the_engines_inner_pages_are_not_for_clients(tmp_path: Path, path: str, passes: bool) -> None:
     scene = make_scene(tmp_path)
     local, up = scene.pipeline.backends["local"], scene.pipeline.backends["up"]
-    refuse_inner(up, path)
+    refuse_inner(up, "POST", path)
     if passes:
-        refuse_inner(local, path)
+        refuse_inner(local, "GET", path)
         return
     with pytest.raises(RequestError) as refused:
-        refuse_inner(local, path)
+        refuse_inner(local, "GET", path)
     assert refused.value.status == 404
 
 

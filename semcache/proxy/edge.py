@@ -5,8 +5,9 @@ Chat goes to a raw endpoint, our own pages to the FastAPI app, everything else t
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -20,7 +21,7 @@ from semcache.journey import Backend
 from semcache.ports import Clock, RecordSink
 from semcache.proxy.account import Account
 from semcache.proxy.admission import Admission
-from semcache.proxy.body import ClientGone
+from semcache.proxy.body import ClientGone, read_body
 from semcache.proxy.directives import labels_of
 from semcache.proxy.errors import error_reply, request_ids
 from semcache.proxy.headers import key_in, read_request_headers
@@ -35,6 +36,8 @@ _log = structlog.get_logger()
 OWN_PATHS = frozenset({"/", "/livez", "/readyz", "/metrics", "/health/liveliness", "/health/readiness"})
 OWN_PREFIX = "/semcache/"
 _CLIENT_CLOSED = 499
+_SMALL, _SMALL_SECONDS = 64 << 10, 10.0
+"""What a question about a model may take, in bytes and in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,10 @@ class Edge:
             passed.labels = named(labels_of(headers.ours), caller.labels)
             backend = self.backend_of(caller.tenant, headers.upstream)
             passed.backend = backend
-            if scope["method"] == "GET" and await self._listed(passed, scope, watched, backend, caller):
+            read = partial(read_body, receive, headers.content_length, _SMALL, _SMALL_SECONDS)
+            if await self._listed(passed, scope, watched, backend, caller, read):
                 return
-            refuse_inner(backend, scope["path"])
+            refuse_inner(backend, scope["method"], scope["path"])
             if self.budget is not None:
                 receive, passed.hold = await self.budget.enter(
                     scope, receive, headers, caller, passed.labels, backend
@@ -134,10 +138,17 @@ class Edge:
             await self._fail(scope, watched, SemcacheError(), passed.request_id)
 
     async def _listed(
-        self, passed: _Passed, scope: Scope, send: _Watched, backend: Backend, caller: Caller
+        self,
+        passed: _Passed,
+        scope: Scope,
+        send: _Watched,
+        backend: Backend,
+        caller: Caller,
+        read: Callable[[], Awaitable[bytes]],
     ) -> bool:
         """Tell which models there are, where the upstream's own list would not do."""
-        body = await self.models.answer(checked_path(scope), scope["headers"], backend, caller)
+        asked = (scope["method"], checked_path(scope))
+        body = await self.models.answer(*asked, scope["headers"], backend, caller, read)
         if body is None:
             return False
         head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]

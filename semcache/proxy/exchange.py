@@ -14,14 +14,16 @@ from semcache.cost.symptoms import repetition
 from semcache.cost_rules import Trimming
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Dialect, Incomplete, UsageMode, Wanted
+from semcache.dialects.ollama.loading import loaded
 from semcache.dialects.table import BY_NAME
+from semcache.dialects.unsaid import NothingAsked
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.journey import Asked, Forwarded, Served, Trace
 from semcache.proxy.admission import refuse_encoding
 from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
-from semcache.proxy.errors import error_event, error_reply
+from semcache.proxy.errors import error_event, error_reply, request_ids
 from semcache.proxy.guess import avoided, guessed
 from semcache.proxy.headers import Pair, is_event_stream, key_in, read_request_headers, reply_headers
 from semcache.proxy.passthrough import checked_path
@@ -64,6 +66,7 @@ class Exchange:
         self._overhead = 0.0
         self._status = 0
         self._streaming = False
+        self._loads = False
         self._events = 0
         self._bytes = 0
         self._asked: Asked | None = None
@@ -78,7 +81,11 @@ class Exchange:
             ClientGone: nobody is there to be told.
         """
         asked = self._asked = await self._read()
-        answer = await self._end.pipeline.answer(asked)
+        try:
+            answer = await self._end.pipeline.answer(asked)
+        except NothingAsked:
+            await self._loaded(asked)
+            return
         self._trace = answer.trace
         self._overhead = self._end.clock.monotonic() - self._started
         if isinstance(answer, Served):
@@ -96,6 +103,14 @@ class Exchange:
             answer.trace.spent = answer.ticket.spent
             await answer.ticket.aclose()
             self._handed_over(answer)
+
+    async def _loaded(self, asked: Asked) -> None:
+        """Tell an Ollama client that its model is there."""
+        self._loads = True
+        body = loaded(asked.request.path, asked.request.native or {}, self._end.clock.now())
+        kind = self._dialect.stream_type if asked.request.stream else _JSON[1]
+        head = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+        await self._whole(200, [*head, *request_ids(self.request_id, self._dialect)], body)
 
     def _handed_over(self, answer: Forwarded) -> None:
         """Whoever made a shared call and left before its end leaves the bill to one who stays."""
@@ -273,6 +288,8 @@ class Exchange:
             what = Told(Outcome.ERROR, self._error.code or self._error.type)
         elif self._status == _CLIENT_CLOSED:
             what = Told(Outcome.ERROR, "client-gone")
+        elif self._loads:
+            what = Told(Outcome.BYPASS, "load")
         now, duration = clock.now(), clock.monotonic() - self._started
         if trace is None or asked is None:
             return RequestRecord(

@@ -53,7 +53,7 @@ def checked_path(scope: Scope) -> str:
     return path
 
 
-def refuse_inner(backend: Backend, path: str) -> None:
+def refuse_inner(backend: Backend, method: str, path: str) -> None:
     """Refuse what is not for clients: the local engine's own pages, and its words about prefixes.
 
     There a caller could name another tenant, which only the proxy may.
@@ -61,8 +61,15 @@ def refuse_inner(backend: Backend, path: str) -> None:
     Raises:
         RequestError: 404.
     """
-    if backend.prefixes is not None and path != _MODELS and not path.startswith(_MODELS + "/"):
-        raise RequestError("The local engine has no such path.", status=404, code="unknown_url")
+    if backend.prefixes is None:
+        return
+    lists = path == _MODELS or path.startswith(_MODELS + "/")
+    if method not in ("GET", "HEAD") or not lists:
+        message = (
+            f"The local engine only chats and lists its models: it has no {method} {path}. An upstream that has it"
+            " can be configured (--upstream URL), or named in the header 'Semcache-Upstream' where one is."
+        )
+        raise RequestError(message, status=404, code="unknown_url")
 
 
 async def forward(

@@ -88,6 +88,23 @@ def test_our_own_errors_do_as_well(proxy: Proxy) -> None:
     assert (unknown.status, list(unknown.json())) == (400, ["error"])
 
 
+def test_programs_made_for_ollama_find_their_model(proxy: Proxy, upstream: UpstreamServer) -> None:
+    """They look at it and load it before they say anything, in their own words."""
+    listed = {"object": "list", "data": [{"id": "m", "object": "model", "created": 1, "owned_by": "o"}]}
+    upstream.script = json_reply(listed)
+    shown = ask(proxy, "/api/show", {"model": "m"})
+    assert (shown.status, shown.json()["capabilities"]) == (200, ["completion", "tools"])
+    assert ask(proxy, "/api/show", {"model": "none"}).status == 404
+    assert proxy.request("GET", "/api/ps").json() == {"models": []}
+    calls = len(upstream.requests)
+    for path, body in (("/api/generate", {"prompt": ""}), ("/api/chat", {"messages": [], "keep_alive": 0})):
+        got = ask(proxy, path, {"model": "m", **body})
+        assert (got.status, got.json()["done"]) == (200, True)
+    record = proxy.records()[-1]
+    assert (record["outcome"], record["reason"]) == ("bypass", "load")
+    assert len(upstream.requests) == calls
+
+
 def test_a_stream_that_breaks_off_ends_in_an_error_of_the_clients_protocol(
     proxy: Proxy, upstream: UpstreamServer
 ) -> None:

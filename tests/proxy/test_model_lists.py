@@ -28,6 +28,7 @@ class Asked:
 
     def __init__(self, protocol: Family = "openai", status: int = 200, document: Any = OPENAI) -> None:
         self.calls: list[UpstreamCall] = []
+        self.was_read = False
 
         def answer(call: UpstreamCall) -> FakeReply:
             self.calls.append(call)
@@ -36,8 +37,18 @@ class Asked:
         self.backend = Backend(FakeGenerator(answer), "up", "Bearer managed", protocol=protocol)
 
     async def get(self, path: str, aliases: Any = None, headers: Any = ()) -> Any:
+        return await self._ask("GET", path, aliases, headers, b"")
+
+    async def show(self, body: bytes, aliases: Any = None) -> Any:
+        return await self._ask("POST", "/api/show", aliases, (), body)
+
+    async def _ask(self, method: str, path: str, aliases: Any, headers: Any, sent: bytes) -> Any:
+        async def read() -> bytes:
+            self.was_read = True
+            return sent
+
         lists = ModelLists({} if aliases is None else aliases, 5, BY_FAMILY)
-        body = await lists.answer(path, headers, self.backend, CALLER)
+        body = await lists.answer(method, path, headers, self.backend, CALLER, read)
         return None if body is None else json.loads(body)
 
 
@@ -101,3 +112,33 @@ async def test_an_anthropic_upstream_is_asked_as_it_wants() -> None:
 async def test_programs_made_for_ollama_are_told_a_version() -> None:
     assert "version" in await Asked().get("/api/version")
     assert await Asked("ollama").get("/api/version") is None
+
+
+async def test_and_that_nothing_is_loaded() -> None:
+    assert await Asked().get("/api/ps") == {"models": []}
+    assert await Asked("ollama").get("/api/ps") is None
+
+
+@pytest.mark.parametrize("body", [b'{"model": "gpt"}', b'{"name": "gpt"}', b'{"model": "gpt:latest"}'])
+async def test_and_what_a_model_can_do(body: bytes) -> None:
+    shown = await Asked().show(body)
+    assert shown["capabilities"] == ["completion", "tools"]
+    assert shown["model_info"]["general.basename"] == "gpt"
+    assert (await Asked().show(b'{"model": "fast"}', FAST))["model_info"]["general.basename"] == "fast"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(b'{"model": "none"}', 404), (b'{"model": 3}', 400), (b"{}", 400), (b"[", 400)]
+)
+async def test_a_model_that_nobody_has_cannot_be_shown(body: bytes, status: int) -> None:
+    with pytest.raises(RequestError) as caught:
+        await Asked().show(body)
+    assert caught.value.status == status
+
+
+async def test_an_ollama_server_shows_its_models_itself_and_gets_the_whole_request() -> None:
+    asked = Asked("ollama")
+    assert await asked.show(b'{"model": "gpt"}') is None
+    assert not asked.was_read
+    assert await asked._ask("POST", "/v1/models", FAST, (), b"") is None
+    assert not asked.was_read
