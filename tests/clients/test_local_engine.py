@@ -12,7 +12,7 @@ from tests.clients.running import Clients, job_of
 from tests.clients.table import ENGINE
 from tests.e2e.running import Proxy, running
 
-pytestmark = [pytest.mark.clients, pytest.mark.xdist_group(ENGINE)]
+pytestmark = pytest.mark.clients
 
 
 @pytest.fixture(scope="module")

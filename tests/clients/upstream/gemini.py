@@ -35,7 +35,7 @@ def read(seen: Seen) -> Asked:
         model=found[1],
         stream=found[2] == "streamGenerateContent",
         tools=bool(body.get("tools")),
-        told=any("functionResponse" in part for part in last["parts"]),
+        told=any({"functionResponse", "function_response"} & part.keys() for part in last["parts"]),
         # Protocol buffers' JSON may be written either way, and is.
         schema="application/json" in (config.get("responseMimeType"), config.get("response_mime_type")),
     )
