@@ -147,6 +147,8 @@ def test_usage_on_a_streamed_hit_keeps_its_details(proxy: Proxy) -> None:
 
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "c", "schema": {"properties": {"colours": {}}}}}
 SCHEMA_2 = {"type": "json_schema", "json_schema": {"name": "c", "schema": {"properties": {"colors": {}}}}}
+FITTING = '{"colours": ["red", "blue"]}'
+"""What has another form than a schema is not stored."""
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 DIFFERENT = {
     "a schema": ({}, {"response_format": SCHEMA}),
@@ -176,7 +178,7 @@ SAME = {
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_an_answer_made_otherwise_is_not_served(proxy: Proxy, upstream: UpstreamServer, what: str) -> None:
     one, other = DIFFERENT[what]
-    upstream.script = chat_json("made for the first")
+    upstream.script = chat_json(FITTING if "response_format" in one else "made for the first")
     proxy.chat("Name two colours.", **one)
     assert looked(proxy, "Name two colours.", **one) == "exact"
     assert looked(proxy, "Name two colours.", **other) == "miss"
@@ -308,7 +310,7 @@ def test_another_program_is_not_the_same_program(proxy: Proxy) -> None:
 
 
 def test_the_order_of_keys_does_not_count(proxy: Proxy, upstream: UpstreamServer) -> None:
-    upstream.script = chat_json("ordered")
+    upstream.script = chat_json(FITTING)
     fields = {"tools": [TOOL], "response_format": SCHEMA, "metadata": {"b": "1", "a": "2"}, "top_p": 1}
     assert proxy.outcome("In what order?", **fields) == "miss"
     body = {"model": "m", "messages": user("In what order?"), **fields}
