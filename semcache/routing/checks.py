@@ -38,6 +38,8 @@ def check_routes(
         PolicyError: says which setting and why.
     """
     speaks = {name: upstream.native for name, upstream in upstreams.items()}
+    if engine in speaks:
+        raise PolicyError(f"upstreams.{engine}: the local engine runs under that name; see engine.name")
     if engine is not None:
         speaks[engine] = ENGINE_SPEAKS
     for name, route in routes.items():
@@ -45,11 +47,16 @@ def check_routes(
             raise PolicyError(
                 f"routes.{name}: there is an upstream of that name; a route needs one of its own"
             )
-        _check_route(name, route, speaks)
+        _check_route(name, route, speaks, routes)
     names = [*speaks, *routes]
     for alias, told in models.items():
         if told.upstream is not None and told.upstream not in names:
             raise PolicyError(f"models.{alias}.upstream: {_unknown(told.upstream, names)}")
+        if told.upstream is None and told.model in models and told.model != alias:
+            raise PolicyError(
+                f"models.{alias}.model: {told.model!r} stands in models too, and is not looked up again;"
+                " say what it stands for, or name the upstream that knows it"
+            )
 
 
 def common_speech(route: RouteSettings, speaks: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -57,13 +64,20 @@ def common_speech(route: RouteSettings, speaks: Mapping[str, frozenset[str]]) ->
     return frozenset.intersection(*(speaks[target.name] for target in route.upstreams))
 
 
-def _check_route(name: str, route: RouteSettings, speaks: Mapping[str, frozenset[str]]) -> None:
+def _check_route(
+    name: str,
+    route: RouteSettings,
+    speaks: Mapping[str, frozenset[str]],
+    routes: Mapping[str, RouteSettings],
+) -> None:
     seen: set[tuple[str, str | None]] = set()
     for part, targets in (("upstreams", route.upstreams), ("fallback", route.fallback)):
         for number, target in enumerate(targets):
             place = f"routes.{name}.{part}.{number}"
             if target.name not in speaks:
-                raise PolicyError(f"{place}.name: {_unknown(target.name, speaks)}")
+                is_route = f"{target.name!r} is a route; a route names upstreams"
+                told = is_route if target.name in routes else _unknown(target.name, speaks)
+                raise PolicyError(f"{place}.name: {told}")
             if (target.name, target.model) in seen:
                 raise PolicyError(f"{place}.name: {target.name!r} stands in this route already")
             seen.add((target.name, target.model))

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from semcache.dialects.dialect import Family
+from semcache.routing.base_url import checked
 
 Seconds = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
@@ -109,18 +110,13 @@ class UpstreamSettings(_Strict):
     @field_validator("base_url")
     @classmethod
     def _is_base_url(cls, value: str, info: ValidationInfo) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http(s) URL such as https://api.openai.com/v1")
-        if parts.username or parts.query or parts.fragment:
-            raise ValueError("must hold no credentials, query or fragment; use api_key")
-        if parts.port == 0:
-            raise ValueError("must name a port that can be reached")
-        value = value.rstrip("/")
-        shape = _protocol(info.data.get("protocol", "auto"), value)
-        if shape == "openai" and not value.endswith("/v1"):
-            raise ValueError("must end in /v1 (or name its protocol: anthropic, ollama or gemini)")
-        return value
+        return checked(value, _protocol(info.data.get("protocol", "auto"), value))
+
+    @model_validator(mode="after")
+    def _has_the_field(self) -> UpstreamSettings:
+        if self.cache_salt and not self.native:
+            raise ValueError(f"cache_salt goes with {', '.join(sorted(SALTED))}: it speaks none of them")
+        return self
 
     @property
     def speech(self) -> Family:

@@ -135,6 +135,27 @@ def test_the_local_engine_can_be_a_fallback_where_it_runs(
         ({"upstreams": {"a": {**A, "speaks": []}}}, "upstreams.a.speaks: "),
         ({"upstreams": {"a": {**A, "max_concurent": 1}}}, "did you mean max_concurrent?"),
         ({"upstreams": {"a": {"base_url": "http://x:99999/v1"}}}, "upstreams.a.base_url: "),
+        ({"upstreams": {"a": {**A, "speaks": ["openai.caht"]}}}, "speaks.0: did you mean openai.chat? It"),
+        ({"upstreams": {"a": {**A, "speaks": "openai.chat"}}}, "upstreams.a.speaks: must be a list"),
+        ({"upstreams": {"a": {**A, "protocol": "antropic"}}}, "protocol: did you mean anthropic?"),
+        ({"upstreams": {"a": "https://x/v1"}}, "upstreams.a: must be a mapping"),
+        ({"upstreams": {"a": {"base_url": "x.example/v1"}}}, "maybe https://x.example/v1"),
+        ({"upstreams": {"a": {"base_url": "http://x/v1/chat/completions"}}}, "begins at http://x/v1"),
+        ({"upstreams": {"a": {"base_url": "http://x:11434/api/chat"}}}, "begins at http://x:11434"),
+        ({"upstreams": {"a": {"base_url": "http://x:11434/api"}}}, "begins at http://x:11434"),
+        (
+            {"upstreams": {"a": {"base_url": "https://api.anthropic.com/v1/messages"}}},
+            "begins at https://api.anthropic.com/v1",
+        ),
+        (
+            {"upstreams": {"a": {"base_url": "https://generativelanguage.googleapis.com/v1beta/openai/"}}},
+            "must be https://generativelanguage.googleapis.com: ",
+        ),
+        ({"upstreams": {"a": {**CLAUDE, "cache_salt": True}}}, "cache_salt goes with openai.chat"),
+        ({"upstreams": {"local": A}, "engine": {"always": True}}, "upstreams.local: the local engine"),
+        ({"routes": {"r": {"upstreams": ["r"]}}}, "'r' is a route"),
+        ({"models": {"fast": "quick", "quick": "x"}}, "models.fast.model: 'quick' stands in models too"),
+        ({"default_upstream": "alhpa"}, "did you mean alpha?"),
         (
             {"default_upstream": "polo", "routes": {"pool": {"upstreams": ["alpha"]}}},
             "default_upstream 'polo'",
@@ -147,6 +168,20 @@ def test_mistakes_are_named_with_their_place(
     given = {"upstreams": {"alpha": A, "claude": CLAUDE}, **parts}
     with pytest.raises(PolicyError, match=told.replace(".", r"\.").replace(r"\.*", ".*").replace("?", r"\?")):
         loaded(tmp_path, monkeypatch, **given)
+
+
+def test_nothing_stands_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "twice.yaml"
+    file.write_text("upstreams:\n  a: {base_url: https://x/v1}\n  a: {base_url: https://y/v1}\n")
+    monkeypatch.setenv("SEMCACHE_CONFIG", str(file))
+    with pytest.raises(PolicyError, match=r"twice\.yaml:3: .*'a' stands twice"):
+        load_settings({})
+
+
+def test_a_refused_item_does_not_make_its_list_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PolicyError) as refused:
+        loaded(tmp_path, monkeypatch, upstreams={"a": {**A, "speaks": ["none"]}})
+    assert str(refused.value).count("upstreams.a.speaks") == 1
 
 
 def test_failures_are_statuses_and_codes() -> None:
