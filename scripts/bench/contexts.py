@@ -5,11 +5,11 @@
 A file has a JSON object a line with `turns_a` and `turns_b` (chats), `same` (true: the answer to a is right
 for b too) and `category`. For each pair four counts, each a part of the one before:
 
-- agree: the two readings agree (no vectors; with `--plain` without dictionary and verifier);
-- near: and last questions and resolved texts are near enough on the reference scale, and the verifier has
-  nothing against chats told in other words;
+- agree: nothing that needs no vectors speaks against (with `--plain`: the two readings agree by words alone);
+- near: and last questions and resolved texts are near enough on the reference scale, and the
+  judge of chats has nothing against the whole;
 - gate: and the gate has nothing against the last questions;
-- policy: and the last questions reach the chat domain's own threshold (equal ones always do).
+- policy: and the nearer of last questions and resolved texts reaches the chat domain's own threshold.
 
 Beside them `alike`: pairs that do not agree but may be one case in other words; such a pair is never served
 directly.
@@ -88,6 +88,7 @@ class Meter:
         self.agree_times: list[float] = []
         self.encoder_times: list[float] = []
         self.texts: list[float] = []
+        self.all_times: list[float] = []
 
     async def similarity(self, a: str, b: str) -> float:
         """Give the nearness of two texts on the reference scale; -1 where nothing can be said."""
@@ -148,10 +149,13 @@ class Meter:
         reasons = agree(asked, stored, kin=self.kin)
         texts = open_texts(asked, stored, self.kin) if self.kin and not reasons else ()
         spent = time.process_time() - start
-        talk = {text: odds for text in texts if (odds := await self.talk(text)) is not None}
         start = time.process_time()
+        few = texts if len(texts) <= _MOST_TEXTS else ()
+        talk = {text: odds for text in few if (odds := await self.talk(text)) is not None}
+        embedding = time.process_time() - start
         against = agree(asked, stored, nearness, self.kin, talk.get if len(texts) <= _MOST_TEXTS else None)
-        self.agree_times.append(spent + time.process_time() - start)
+        self.agree_times.append(spent + time.process_time() - start - embedding)
+        self.all_times.append(spent + time.process_time() - start)
         self.texts.append(float(len(texts)))
         tally.reasons.update(reasons or against)
         if reasons:
@@ -159,7 +163,8 @@ class Meter:
             return
         near = not against
         gate = near and not vetoes(a, b, GateRules())
-        policy = gate and last >= self.policy.threshold
+        counted = last if self.kin is None else max(last, nearness.resolved)
+        policy = gate and counted >= self.policy.threshold
         tally.passed.update(step for step, ok in zip(STEPS, (True, near, gate, policy), strict=True) if ok)
 
 
@@ -239,6 +244,7 @@ def times(meter: Meter) -> dict[str, float]:
             ("read", meter.read_times),
             ("agree", meter.agree_times),
             ("encode_pair", meter.encoder_times),
+            ("compare_with_small_talk", meter.all_times),
         )
         for mark, share in (("p50", 0.5), ("p99", 0.99))
     }
@@ -250,7 +256,7 @@ def main() -> None:
     shared = ROOT.parent / "shared" / "data"
     parser.add_argument("files", type=Path, nargs="*", default=[shared / f"{name}.jsonl" for name in _FILES])
     parser.add_argument("--data", type=Path, default=ROOT / "semcache-data", help="where the models are")
-    parser.add_argument("--plain", action="store_true", help="without dictionary and verifier")
+    parser.add_argument("--plain", action="store_true", help="without the judge of chats")
     parser.add_argument("--json", type=Path, metavar="FILE")
     chosen = parser.parse_args()
     screen, facts = console(), circumstances()

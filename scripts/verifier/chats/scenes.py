@@ -96,7 +96,8 @@ def with_talk(chat: Turns, talk: Sequence[str], place: int) -> Turns:
 def with_words(chat: Turns, words: str, at: int, behind: bool) -> Turns:
     """Add a sentence to one user turn."""
     role, text = chat[at]
-    joined = f"{text.rstrip()} {words}" if behind else f"{words}. {text}"
+    first, second = (text, words) if behind else (words, text)
+    joined = f"{first.rstrip()}{'' if first.rstrip().endswith(tuple('.?!。？！')) else '.'} {second}"
     return (*chat[:at], (role, joined), *chat[at + 1 :])
 
 
