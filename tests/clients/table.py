@@ -62,6 +62,10 @@ PACKAGES = (
     Package("@ai-sdk/google", NODE, "`baseURL: 'PROXY/v1beta'`"),
 )
 NOTES = {
+    "responses": (
+        "Responses have a part in the cache only where the request says `store: false`, as it does in these tests"
+        " (AI SDK: `providerOptions: { openai: { store: false } }`); what is stored upstream has a name there, so it is forwarded."
+    ),
     "retry": (
         "The AI SDK, google-genai and LiteLLM's own protocols do not mind `x-should-retry: false`: they repeat what they"
         " hold for repeatable. ollama and curl never repeat."

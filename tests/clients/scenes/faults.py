@@ -91,7 +91,7 @@ def own(rig: Rig, lane: Lane) -> None:
         (429, "budget", {"headers": SPENT}),
         (504, "cache", {"headers": {"cache-control": "only-if-cached"}}),
     )
-    rig.ask(lane, "own errors", CAPITAL, headers=SPENT)
+    rig.ask(lane, "own errors", RETURNS, headers=SPENT)
     for status, word, wish in wishes:
         heard = rig.ask(lane, "own errors", CAPITAL, **wish)
         found = refused(heard, lane, status)
@@ -189,7 +189,7 @@ def retry(rig: Rig, lane: Lane, sheet: Sheet) -> None:
         assert heard.error is None, heard.error
         assert (heard.text, heard.plain) == (PARIS, 3)
         rig.world.calm()
-        rig.ask(lane, "retry", CAPITAL, headers=SPENT)
+        rig.ask(lane, "retry", RETURNS, headers=SPENT)
         if lane.obeys:
             spent = rig.ask(lane, "retry", CAPITAL, retries=2, headers=SPENT)
             refused(spent, lane, 429)
