@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from semcache.advise.chains import tokens_in
-from semcache.advise.rows import LogRow
+from semcache.advise.rows import NOTHING, LogRow
 from semcache.core import CachePolicy, Caller, Directives, Namespace, Scope, TenantId, Usage
 from semcache.decide import admission
 from semcache.dialects.chat.request import parse_chat
@@ -43,6 +43,13 @@ def asked_of(row: LogRow, tenant: TenantId) -> Asked | None:
         request = parse_chat(body, _PATH)
     except RequestError:
         return None
+    if row.beside is not NOTHING:
+        request = replace(
+            request,
+            extra=row.beside.extra,
+            exact_only=row.beside.exact_only or request.exact_only,
+            uncacheable=row.beside.uncacheable or request.uncacheable,
+        )
     owner = hashlib.blake2b(row.tenant.encode("utf-8", "replace"), digest_size=12).hexdigest()
     caller = Caller(tenant, principal=owner if row.tenant else "")
     return Asked(request, caller, Directives(), upstream=UPSTREAM, raw_body=_unwritable(body))

@@ -15,7 +15,7 @@ import tempfile
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -219,7 +219,7 @@ def _made(file: _File, record: Record, value: object) -> Iterator[tuple[str, Log
         if isinstance(found, str):
             yield whose, Skipped(name, record.line, found)
         else:
-            made.append((whose, replace(found, file=name, line=record.line)))
+            made.append((whose, found.at_line(name, record.line)))
     if len(made) > 1:
         made.sort(key=lambda each: each[1].at or 0.0)
     yield from made

@@ -7,6 +7,7 @@ from pathlib import Path
 from semcache.advise.findings import Reading
 from semcache.advise.reading import opened_logs
 from semcache.advise.rows import LogRow, Watcher
+from semcache.dialects.closing import last_text
 
 
 def read(*files: Path, form: str = "", limit: int = 0) -> tuple[list[LogRow], Reading]:
@@ -34,4 +35,4 @@ def row_line(at: float | str | None, text: str) -> str:
 
 def text_of(row: LogRow) -> str:
     """Give the last message's text."""
-    return str(row.body["messages"][-1]["content"])
+    return str(last_text(row.body["messages"][-1]))

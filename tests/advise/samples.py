@@ -3,63 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
 
-NOON = 1767355200.0
-"""2026-01-02 12:00 UTC."""
-
-ANSWER = "In Paris."
-QUESTION = [
-    {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": "Where is the Louvre?"},
-]
-COMPLETION = {
-    "object": "chat.completion",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": ANSWER}, "finish_reason": "stop"}],
-    "usage": {
-        "prompt_tokens": 20,
-        "completion_tokens": 4,
-        "prompt_tokens_details": {"cached_tokens": 8},
-        "completion_tokens_details": {"reasoning_tokens": 1},
-    },
-}
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One log: its file, who wrote it, and what its first row is expected to hold."""
-
-    name: str
-    source: str
-    text: str
-    rows: int = 1
-    prompt: str = "Where is the Louvre?"
-    system: str = "Be brief."
-    response: str | None = ANSWER
-    at: float | None = None
-    usage: tuple[int, int, int] | None = None
-    """Input, output, of it cached."""
-    cost: int | None = None
-    seconds: float | None = None
-    tenant: str = ""
-    user: str = ""
-    session: str = ""
-    model: str = "gpt-4o"
-    labels: tuple[tuple[str, str], ...] = ()
-
-
-def _lines(*values: Any) -> str:
-    return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
-
-
-REQUEST = {"model": "gpt-4o", "messages": QUESTION, "temperature": 0}
+from tests.advise.dialect_samples import OTHERS
+from tests.advise.sample_parts import ANSWER, COMPLETION, NOON, QUESTION, REQUEST, Sample, lines
 
 SAMPLES = (
     Sample(
         "exchange.jsonl",
         "openai",
-        _lines(
+        lines(
             {
                 "timestamp": "2026-01-02T12:00:00Z",
                 "request": REQUEST,
@@ -81,30 +33,30 @@ SAMPLES = (
         session="s1",
         labels=(("project", "help"), ("environment", "prod")),
     ),
-    Sample("bodies.jsonl", "openai", _lines(REQUEST), response=None),
+    Sample("bodies.jsonl", "openai", lines(REQUEST), response=None),
     Sample(
         "bodies-with-more.jsonl",
         "openai",
-        _lines({**REQUEST, "ts": NOON, "response": ANSWER, "prompt_tokens": 20, "completion_tokens": 4}),
+        lines({**REQUEST, "ts": NOON, "response": ANSWER, "prompt_tokens": 20, "completion_tokens": 4}),
         at=NOON,
         usage=(20, 4, 0),
     ),
     Sample(
         "batch.jsonl",
         "openai",
-        _lines({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": REQUEST}),
+        lines({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": REQUEST}),
         response=None,
     ),
     Sample(
         "tuning.jsonl",
         "openai",
-        _lines({"messages": [*QUESTION, {"role": "assistant", "content": ANSWER}]}),
+        lines({"messages": [*QUESTION, {"role": "assistant", "content": ANSWER}]}),
         model="",
     ),
     Sample(
         "turns.jsonl",
         "openai",
-        _lines(
+        lines(
             {
                 "conversations": [
                     {"from": "system", "value": "Be brief."},
@@ -115,78 +67,11 @@ SAMPLES = (
         ),
         model="",
     ),
-    Sample("messages.jsonl", "openai", _lines(QUESTION, QUESTION), rows=2, response=None, model=""),
-    Sample(
-        "anthropic.jsonl",
-        "anthropic",
-        _lines(
-            {
-                "created_at": 1767355200000,
-                "request": {
-                    "model": "claude-sonnet-4-5",
-                    "max_tokens": 100,
-                    "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-                    "messages": [
-                        {"role": "user", "content": [{"type": "text", "text": "Where is the Louvre?"}]}
-                    ],
-                    "metadata": {"user_id": "u7"},
-                },
-                "response": {
-                    "type": "message",
-                    "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": ANSWER}],
-                    "usage": {
-                        "input_tokens": 5,
-                        "cache_read_input_tokens": 64,
-                        "cache_creation_input_tokens": 7,
-                        "cache_creation": {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4},
-                        "output_tokens": 9,
-                    },
-                },
-            }
-        ),
-        at=NOON,
-        usage=(76, 9, 64),
-        user="u7",
-        model="claude-sonnet-4-5",
-    ),
-    Sample(
-        "responses.jsonl",
-        "responses",
-        _lines(
-            {
-                "request": {
-                    "model": "gpt-5",
-                    "instructions": "Be brief.",
-                    "input": [
-                        {
-                            "type": "message",
-                            "role": "user",
-                            "content": [{"type": "input_text", "text": "Where is the Louvre?"}],
-                        }
-                    ],
-                },
-                "response": {
-                    "created_at": 1767355200,
-                    "output": [
-                        {"type": "reasoning", "summary": []},
-                        {"type": "message", "content": [{"type": "output_text", "text": ANSWER}]},
-                    ],
-                    "usage": {
-                        "input_tokens": 20,
-                        "output_tokens": 4,
-                        "input_tokens_details": {"cached_tokens": 8},
-                    },
-                },
-            }
-        ),
-        at=NOON,
-        usage=(20, 4, 8),
-        model="gpt-5",
-    ),
+    Sample("messages.jsonl", "openai", lines(QUESTION, QUESTION), rows=2, response=None, model=""),
     Sample(
         "litellm.jsonl",
         "litellm",
-        _lines(
+        lines(
             {
                 "id": "chatcmpl-1",
                 "trace_id": "t1",
@@ -335,14 +220,14 @@ SAMPLES = (
     Sample(
         "traced.jsonl",
         "openai",
-        _lines({"trace_id": "t1", "start_time": "2026-01-02 12:00:00", **REQUEST, "output": ANSWER}),
+        lines({"trace_id": "t1", "start_time": "2026-01-02 12:00:00", **REQUEST, "output": ANSWER}),
         at=NOON,
         session="t1",
     ),
     Sample(
         "langfuse-blob.jsonl",
         "langfuse",
-        _lines(
+        lines(
             {
                 "id": "o1",
                 "trace_id": "t1",
@@ -434,7 +319,8 @@ SAMPLES = (
     Sample(
         "questions.jsonl",
         "prompts",
-        _lines({"question": "Where is the Louvre?", "system": "Be brief.", "answer": ANSWER}),
+        lines({"question": "Where is the Louvre?", "system": "Be brief.", "answer": ANSWER}),
         model="",
     ),
+    *OTHERS,
 )

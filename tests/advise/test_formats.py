@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from semcache.advise.formats.answers import answer_in
-from semcache.advise.formats.anthropic import from_anthropic
-from semcache.advise.formats.responses import from_responses
 from semcache.advise.formats.usage import usage_in
+from semcache.advise.rows import Beside, LogRow
 from semcache.core import Usage
 from semcache.cost.row_fields import NAMES
 from tests.advise.reading_parts import read, text_of, written
-from tests.advise.samples import QUESTION, SAMPLES, Sample
+from tests.advise.sample_parts import QUESTION, Sample
+from tests.advise.samples import SAMPLES
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -75,77 +76,6 @@ def test_own_ledger_and_batch_output_say_what_to_do(tmp_path: Path) -> None:
     assert not rows
     assert any("semcache report cost" in reason for reason, _ in reading.reasons)
     assert any("input file" in reason for reason, _ in reading.reasons)
-
-
-def test_calls_and_results_of_tools_keep_their_order() -> None:
-    body = from_anthropic(
-        {
-            "system": "S",
-            "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}],
-            "messages": [
-                {"role": "user", "content": "go"},
-                {
-                    "role": "assistant",
-                    "content": [
-                        {"type": "text", "text": "I call."},
-                        {"type": "tool_use", "id": "1", "name": "f", "input": {"b": 1, "a": 2}},
-                    ],
-                },
-                {
-                    "role": "user",
-                    "content": [
-                        {
-                            "type": "tool_result",
-                            "tool_use_id": "1",
-                            "content": [{"type": "text", "text": "4"}],
-                        },
-                        {"type": "text", "text": "and?"},
-                    ],
-                },
-            ],
-        }
-    )
-    assert [message["role"] for message in body["messages"]] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "user",
-    ]
-    assert body["messages"][2]["tool_calls"][0]["function"]["arguments"] == '{"b":1,"a":2}'
-    assert (body["messages"][3]["content"], body["messages"][4]["content"]) == ("4", "and?")
-    assert body["tools"][0]["function"]["parameters"] == {"type": "object"}
-
-
-def test_items_of_a_response_become_messages() -> None:
-    body = from_responses(
-        {
-            "instructions": "S",
-            "previous_response_id": "r",
-            "input": [
-                {"role": "user", "content": "go"},
-                {"type": "reasoning", "id": "x"},
-                {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
-                {"type": "function_call_output", "call_id": "1", "output": "4"},
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "input_image", "image_url": "u"},
-                        {"type": "input_text", "text": "?"},
-                    ],
-                },
-            ],
-        }
-    )
-    assert [message["role"] for message in body["messages"]] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "user",
-    ]
-    assert body["messages"][4]["content"][1] == {"type": "text", "text": "?"}
-    assert body["previous_response_id"] == "r", "what ties it to other state must not be lost"
 
 
 @pytest.mark.parametrize(
@@ -256,11 +186,17 @@ data: [DONE]
 ANTHROPIC_STREAM = """event: message_start
 data: {"type":"message_start","message":{"usage":{"input_tokens":5,"cache_read_input_tokens":15,"output_tokens":1}}}
 
-event: content_block_delta
-data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"In "}}
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
 
 event: content_block_delta
-data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"Paris."}}
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"In "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Paris."}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
 
 event: message_delta
 data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}
@@ -304,3 +240,25 @@ def test_replies_that_failed(tmp_path: Path) -> None:
     lines.append(json.dumps({"request": {"model": "m", "messages": QUESTION}, "error": "timed out"}))
     rows, _ = read(written(tmp_path, "log.jsonl", "\n".join(lines)))
     assert [row.failed for row in rows] == [True] * 4
+
+
+def test_a_row_keeps_all_it_says_where_it_is_told_its_place() -> None:
+    row = LogRow(
+        {"model": "m", "messages": []},
+        "",
+        0,
+        at=1.0,
+        tenant="t",
+        user="u",
+        session="s",
+        model="m",
+        response="r",
+        usage=Usage(1, 2),
+        cost=3,
+        seconds=4.0,
+        labels=(("project", "p"),),
+        failed=True,
+        from_cache=True,
+        beside=Beside({"top_k": 1}, "tools", "stateful"),
+    )
+    assert row.at_line("f", 7) == replace(row, file="f", line=7)

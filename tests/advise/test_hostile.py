@@ -78,6 +78,22 @@ names = st.sampled_from(
         "temperature",
         "n",
         "stream",
+        "contents",
+        "parts",
+        "systemInstruction",
+        "generationConfig",
+        "candidates",
+        "usageMetadata",
+        "promptTokenCount",
+        "options",
+        "format",
+        "images",
+        "done",
+        "delta",
+        "index",
+        "url",
+        "params",
+        "prompt_eval_count",
     ]
 )
 words = st.sampled_from(
@@ -96,6 +112,17 @@ words = st.sampled_from(
         "function_call",
         "acompletion",
         "gpt-4o",
+        "model",
+        "message_start",
+        "content_block_delta",
+        "response.completed",
+        "/v1/messages",
+        "/v1/responses",
+        "/api/chat",
+        "/v1beta/models/m:generateContent",
+        'data: {"choices": [{"delta": 1}]}',
+        'data: {"type": "message_delta", "usage": 1}',
+        '{"message": 1, "done": false}\n{"done": true}',
         "2026-01-02T12:00:00Z",
         "{}",
         "[]",
@@ -122,7 +149,24 @@ records = st.one_of(
     st.fixed_dictionaries(
         {"messages": messages}, optional={"tools": values, "system": values, "model": values}
     ),
-    st.fixed_dictionaries({"request": st.fixed_dictionaries({"messages": messages}), "response": values}),
+    st.fixed_dictionaries(
+        {"request": st.fixed_dictionaries({"messages": messages}), "response": values},
+        optional={"url": words},
+    ),
+    st.fixed_dictionaries(
+        {
+            "request": st.one_of(
+                st.fixed_dictionaries(
+                    {"contents": st.lists(values, min_size=1, max_size=3)},
+                    optional={"model": values, "systemInstruction": values, "generationConfig": values},
+                ),
+                st.fixed_dictionaries({"input": values}, optional={"text": values, "tools": values}),
+                st.fixed_dictionaries({"prompt": words}, optional={"options": values, "images": values}),
+            ),
+            "response": st.one_of(values, st.lists(values, max_size=3)),
+        },
+        optional={"url": words},
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from semcache.advise.formats.answers import answer_in
-from semcache.advise.formats.bodies import body_of
+from semcache.advise.formats.bodies import Request, request_of
 from semcache.advise.formats.fields import (
     Fields,
     count,
@@ -87,14 +87,15 @@ def _row(value: Fields) -> LogRow | str:
     if isinstance(kind, str) and kind.upper() not in _CALLS:
         return NOT_A_CALL
     model = name_in(value, "model", "provided_model_name", "providedModelName", "Model")
-    body = _body(value, model)
-    if isinstance(body, str):
-        return body
+    request = _request(value, model)
+    if isinstance(request, str):
+        return request
     start = moment(first(value, "startTime", "start_time", "Start Time"))
     taken = span(start, moment(first(value, "endTime", "end_time", "End Time")))
     metadata = object_in(value, "metadata")
     return LogRow(
-        body=body,
+        body=request.body,
+        beside=request.beside,
         file="",
         line=0,
         at=start,
@@ -111,7 +112,7 @@ def _row(value: Fields) -> LogRow | str:
     )
 
 
-def _body(value: Fields, model: str) -> dict[str, Any] | str:
+def _request(value: Fields, model: str) -> Request | str:
     given = unpacked(value.get("input"))
     parameters = object_in(value, "modelParameters", "model_parameters")
     request: dict[str, Any] = {
@@ -131,8 +132,8 @@ def _body(value: Fields, model: str) -> dict[str, Any] | str:
     if tools and not request.get("tools"):
         request["tools"] = [unpacked(tool) for tool in tools.values()]
     request["model"] = model or request.get("model")
-    body = body_of(request)
-    return NO_INPUT if isinstance(body, str) else body
+    found = request_of(request)
+    return NO_INPUT if isinstance(found, str) else found
 
 
 def _usage(value: Fields) -> Usage | None:

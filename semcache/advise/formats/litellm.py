@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from semcache.advise.formats.answers import answer_in
-from semcache.advise.formats.bodies import body_of
+from semcache.advise.formats.bodies import Request, request_of
 from semcache.advise.formats.fields import (
     Fields,
     count,
@@ -46,15 +46,16 @@ def _row(value: Fields) -> LogRow | str:
     kind = value.get("call_type")
     if isinstance(kind, str) and kind and not any(name in kind for name in _CHAT):
         return OTHER_CALL
-    body = _body(value)
-    if isinstance(body, str):
-        return body
+    request = _request(value)
+    if isinstance(request, str):
+        return request
     metadata, response = object_in(value, "metadata"), unpacked(value.get("response"))
     start, end = moment(value.get("startTime")), moment(value.get("endTime"))
     taken = span(start, end)
     more = [object_in(metadata, name) for name in ("spend_logs_metadata", "requester_metadata")]
     return LogRow(
-        body=body,
+        body=request.body,
+        beside=request.beside,
         file="",
         line=0,
         at=start,
@@ -74,7 +75,7 @@ def _row(value: Fields) -> LogRow | str:
     )
 
 
-def _body(value: Fields) -> dict[str, Any] | str:
+def _request(value: Fields) -> Request | str:
     messages = unpacked(value.get("messages"))
     if isinstance(messages, dict):
         messages = messages.get("messages")
@@ -87,8 +88,8 @@ def _body(value: Fields) -> dict[str, Any] | str:
     parameters = object_in(value, "model_parameters")
     kept = {name: field for name, field in parameters.items() if name not in _NOT_PARAMETERS}
     request = {**kept, "model": value.get("model"), "messages": messages} if messages else sent
-    body = body_of(request)
-    return REDACTED if isinstance(body, dict) and _is_redacted(body) else body
+    found = request_of(request)
+    return REDACTED if isinstance(found, Request) and _is_redacted(found.body) else found
 
 
 def _is_redacted(body: dict[str, Any]) -> bool:

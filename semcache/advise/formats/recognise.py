@@ -32,6 +32,8 @@ SOURCES: Mapping[str, tuple[Reader, ...]] = {
     "openai": (read_exchange, read_body),
     "anthropic": (read_exchange, read_body),
     "responses": (read_exchange, read_body),
+    "ollama": (read_exchange, read_body),
+    "gemini": (read_exchange, read_body),
     "litellm": (read_litellm,),
     "langfuse": (read_langfuse,),
     "prompts": (read_question,),

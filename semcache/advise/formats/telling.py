@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from semcache.advise.formats.fields import Fields, first, labels_in, micro_usd, name_in, number, object_in
-from semcache.advise.formats.usage import usage_in
-from semcache.advise.rows import LogRow
+from semcache.advise.formats.usage import usage_in, usage_of_answer
+from semcache.advise.rows import NOTHING, Beside, LogRow
 from semcache.advise.times import moment, seconds, span
+from semcache.records import Usage
 
 TIMES = (
     "timestamp",
@@ -65,7 +66,14 @@ META = frozenset(
 """What a log may write into the very object of a request without its being a part of it."""
 
 
-def told(value: Fields, body: dict[str, Any], answer: Any, response: str | None) -> LogRow:
+def told(
+    value: Fields,
+    body: dict[str, Any],
+    answer: Any,
+    response: str | None,
+    usage: Usage | None = None,
+    beside: Beside = NOTHING,
+) -> LogRow:
     """Make a row of a log without a maker: everything is looked for under its usual names.
 
     Args:
@@ -73,6 +81,8 @@ def told(value: Fields, body: dict[str, Any], answer: Any, response: str | None)
         body: the chat body.
         answer: the response as it was logged, of any shape.
         response: its text.
+        usage: what a stream said that was used.
+        beside: what the request says beside its chat body.
     """
     inner: Fields = answer if isinstance(answer, dict) else {}
     inner = object_in(inner, "body") or inner
@@ -92,12 +102,13 @@ def told(value: Fields, body: dict[str, Any], answer: Any, response: str | None)
         session=name_in(value, *SESSIONS) or name_in(metadata, *SESSIONS),
         model=model_in(body, inner, value),
         response=response,
-        usage=usage_in(value.get("usage")) or usage_in(inner.get("usage")) or usage_in(value),
+        usage=usage_in(value.get("usage")) or usage or usage_of_answer(inner) or usage_in(value),
         cost=micro_usd(first(value, *COSTS)),
         seconds=duration(value, start),
         labels=labels_in(object_in(value, "labels"), value, metadata),
         failed=has_failed(value, answer),
         from_cache=is_true(value.get("cache_hit")),
+        beside=beside,
     )
 
 

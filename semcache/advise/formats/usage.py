@@ -1,4 +1,4 @@
-"""Token counts in every dialect: OpenAI (chat and responses), Anthropic, Gemini, Ollama, DeepSeek, Langfuse. Pure.
+"""Token counts as logs have them: in every dialect, as those read them, and under Langfuse's own names. Pure.
 
 Absent, negative and senseless counts make no usage, rather than a wrong one.
 """
@@ -7,116 +7,68 @@ from __future__ import annotations
 
 from typing import Any
 
-from semcache.advise.formats.fields import Fields, count, object_in
+from semcache.advise.formats.fields import Fields, count, first
+from semcache.dialects.usage import read_any
 from semcache.records import Usage
 
-_INPUT = (
-    "prompt_tokens",
-    "input_tokens",
-    "promptTokens",
-    "inputTokens",
-    "input",
-    "prompt_eval_count",
-    "promptTokenCount",
-    "prompt_token_count",
+_ALIASES = {
+    "promptTokens": "prompt_tokens",
+    "completionTokens": "completion_tokens",
+    "inputTokens": "prompt_tokens",
+    "outputTokens": "completion_tokens",
+    "input": "prompt_tokens",
+    "output": "completion_tokens",
+    "prompt_token_count": "promptTokenCount",
+    "candidates_token_count": "candidatesTokenCount",
+    "cached_content_token_count": "cachedContentTokenCount",
+    "thoughts_token_count": "thoughtsTokenCount",
+    "tool_use_prompt_token_count": "toolUsePromptTokenCount",
+}
+"""Other spellings of the dialects' names."""
+_NAMES = frozenset(
+    ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_eval_count", "eval_count", *_ALIASES)
 )
-_OUTPUT = (
-    "completion_tokens",
-    "output_tokens",
-    "completionTokens",
-    "outputTokens",
-    "output",
-    "eval_count",
-    "candidatesTokenCount",
-    "candidates_token_count",
-)
-_DETAILS = (
-    "prompt_tokens_details",
-    "input_tokens_details",
-    "input_token_details",
-    "completion_tokens_details",
-    "output_tokens_details",
-    "output_token_details",
-)
-_CACHED = (
-    "cached_tokens",
-    "cache_read",
-    "prompt_cache_hit_tokens",
-    "cachedContentTokenCount",
-    "cached_content_token_count",
-    "input_cached_tokens",
-    "cached_input_tokens",
-)
-_WRITTEN = ("cache_write_tokens", "cache_creation", "input_cache_creation")
-_BESIDE = ("cache_read_input_tokens", "input_cache_read")
-_WRITTEN_BESIDE = ("cache_creation_input_tokens", "input_cache_creation")
-_REASONING = (
-    "reasoning_tokens",
-    "reasoning",
-    "thoughtsTokenCount",
-    "output_reasoning_tokens",
-    "output_reasoning",
-)
+"""One of these is in every object that tells counts."""
+_LONGEST = 20
+_BESIDE = ("input_cached_tokens", "input_cache_read", "cache_read_input_tokens")
+_WRITTEN = ("input_cache_creation", "cache_creation_input_tokens")
+_REASONING = ("output_reasoning_tokens", "output_reasoning")
 
 
 def usage_in(value: Any) -> Usage | None:
     """Read a usage object of any dialect; None when it does not say what went in and what came out."""
     if not isinstance(value, dict):
         return None
-    total_in, total_out = _one_of(value, _INPUT), _one_of(value, _OUTPUT)
-    if total_in is None or total_out is None:
+    if "input" in value and "output" in value and "input_tokens" not in value:
+        return _of_langfuse(value)
+    return None if value.keys().isdisjoint(_NAMES) else read_any(_tidied(value))
+
+
+def usage_of_answer(answer: Fields) -> Usage | None:
+    """Read what an answer says of itself: under `usage`, under Gemini's name, or among its fields (Ollama)."""
+    return usage_in(first(answer, "usage", "usageMetadata", "usage_metadata") or answer)
+
+
+def _of_langfuse(value: Fields) -> Usage | None:
+    """Langfuse counts what was cached beside the input, as its total says."""
+    fresh, output = count(value["input"]), count(value["output"])
+    if fresh is None or output is None:
         return None
-    flat = _flat(value)
-    if _is_apart(value):
-        return _apart(value, flat, total_in, total_out)
-    cached, written = _one_of(flat, _CACHED) or 0, _one_of(flat, _WRITTEN) or 0
-    thoughts = count(value.get("thoughtsTokenCount")) or 0
-    total_out += thoughts
-    reasoning = _one_of(flat, _REASONING) or 0
-    cached = min(cached, total_in)
-    return Usage(
-        total_in,
-        total_out,
-        cached,
-        min(written, total_in - cached),
-        reasoning_tokens=min(reasoning, total_out),
-    )
+    cached, written = count(first(value, *_BESIDE)) or 0, count(first(value, *_WRITTEN)) or 0
+    reasoning = count(first(value, *_REASONING)) or 0
+    return Usage(fresh + cached + written, output, cached, written, reasoning_tokens=min(reasoning, output))
 
 
-def _is_apart(value: Fields) -> bool:
-    """Anthropic counts what was cached beside the input; so does Langfuse, whose total says so."""
-    if "prompt_tokens" in value or "prompt_tokens_details" in value:
-        return False
-    return any(
-        name in value for name in (*_BESIDE, *_WRITTEN_BESIDE, "input_cached_tokens", "cache_creation")
-    )
+def _tidied(value: Fields) -> dict[str, Any]:
+    """Give counts as whole numbers: logs write them as texts and fractions too."""
+    tidy: dict[str, Any] = {}
+    for name, given in value.items():
+        counted = {key: _counted(inner) for key, inner in given.items()} if isinstance(given, dict) else None
+        tidy[_ALIASES.get(name, name)] = _counted(given) if counted is None else counted
+    return tidy
 
 
-def _apart(value: Fields, flat: Fields, fresh: int, output: int) -> Usage:
-    cached = _one_of(value, (*_BESIDE, "input_cached_tokens")) or 0
-    by_life = object_in(value, "cache_creation")
-    long = count(by_life.get("ephemeral_1h_input_tokens")) or 0
-    written = _one_of(value, _WRITTEN_BESIDE)
-    if written is None:
-        written = long + (count(by_life.get("ephemeral_5m_input_tokens")) or 0)
-    reasoning = _one_of(flat, _REASONING) or 0
-    return Usage(
-        fresh + cached + written, output, cached, written, min(long, written), min(reasoning, output)
-    )
-
-
-def _one_of(value: Fields, names: tuple[str, ...]) -> int | None:
-    for name in names:
-        if name in value and (found := count(value[name])) is not None:
-            return found
-    return None
-
-
-def _flat(value: Fields) -> Fields:
-    details = [object_in(value, name) for name in _DETAILS if name in value]
-    if not details:
-        return value
-    found = dict(value)
-    for inner in details:
-        found = {**inner, **found}
-    return found
+def _counted(value: Any) -> Any:
+    is_text = isinstance(value, str) and len(value) <= _LONGEST
+    found = count(value) if is_text or isinstance(value, float) else None
+    return value if found is None else found
