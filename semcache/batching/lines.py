@@ -1,7 +1,8 @@
 """The requests of a batch file: where each stands in it, and what is wrong with those that are none.
 
-A line is `{"custom_id": ..., "method": "POST", "url": "/v1/chat/completions", "body": {...}}` as OpenAI's batches have it,
-or a bare chat body. The file is read twice, line by line, and never held: once to find order and mistakes, once to send.
+A line is `{"custom_id": ..., "method": "POST", "url": "/v1/chat/completions", "body": {...}}` as OpenAI's batches have it
+(the url may be that of any dialect), `{"custom_id": ..., "params": {...}}` as Anthropic's have it, or a bare chat body.
+The file is read twice, line by line, and never held: once to find order and mistakes, once to send.
 Knows nothing of sending.
 """
 
@@ -16,11 +17,18 @@ from typing import Any, BinaryIO
 import orjson
 
 from semcache.batching.marks import marks_of
-from semcache.errors import SemcacheError
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect
+from semcache.dialects.embeddings.wire import EMBEDDINGS
+from semcache.dialects.gemini.target import gemini_target
+from semcache.dialects.table import dialect_at
+from semcache.errors import RequestError, SemcacheError
 
 LONGEST = 16 << 20
 """Bytes of a line; longer ones are refused unread."""
-CHAT = "/v1/chat/completions"
+_CHAT_PATH = "/v1/chat/completions"
+_MESSAGES_PATH = "/v1/messages"
+_VERSION = "/v1"
 _CHUNK = 1 << 20
 _LONGEST_NAME = 512
 
@@ -53,10 +61,11 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent: a path, and the body."""
+    """What is sent: a path, the body, and in whose words it is."""
 
     path: str
     body: dict[str, Any]
+    dialect: Dialect = CHAT
 
 
 def read_items(
@@ -132,13 +141,14 @@ def _item(
             raise _LineError(f"custom_id should be a text of at most {_LONGEST_NAME} letters")
         name = given
         request = _request(document, model)
+        marks = _marks(request)
     except _LineError as wrong:
         return Mistake(index, number, name, f"line {number}: {wrong}")
     short = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=12).digest()
     if short in seen:
         return Mistake(index, number, name, f"line {number}: custom_id {name!r} stands here twice")
     seen.add(short)
-    return Item(index, number, offset, len(raw), name, marks_of(request.body), _digest(raw))
+    return Item(index, number, offset, len(raw), name, marks, _digest(raw))
 
 
 class _LineError(SemcacheError):
@@ -161,26 +171,62 @@ def _request(document: dict[str, Any], model: str) -> Request:
     Raises:
         _LineError: there is none, or not one that can be sent.
     """
-    wrapped = "body" in document
-    body: object = document["body"] if wrapped else document
-    path = document.get("url", CHAT) if wrapped else CHAT
-    if document.get("method", "POST") != "POST":
-        raise _LineError("method should be POST")
-    if path not in (CHAT, "/chat/completions"):
-        raise _LineError(f"url should be {CHAT}")
-    if not isinstance(body, dict):
-        raise _LineError("body should be an object")
-    if not isinstance(body.get("messages"), list) or not body["messages"]:
+    path, body = _parts(document)
+    dialect = dialect_at(path)
+    if dialect is None:
+        raise _LineError(f"url should be {_CHAT_PATH} or that of another request for an answer")
+    if dialect is CHAT and (not isinstance(body.get("messages"), list) or not body["messages"]):
         raise _LineError("the body should have messages")
-    if body.get("stream"):
+    target = gemini_target(path)
+    if body.get("stream") or (target is not None and target[1]):
         raise _LineError("streams have no place in a batch: leave stream away")
-    if not wrapped:
-        body = {name: value for name, value in body.items() if name != "custom_id"}
-    if not body.get("model"):
+    if dialect.family == "ollama":
+        # It streams unless it is told not to.
+        body = {**body, "stream": False}
+    if target is None and not body.get("model"):
         if not model:
             raise _LineError("the body names no model; name one by --model")
         body = {**body, "model": model}
-    return Request(CHAT, body)
+    return Request(path, body, dialect)
+
+
+def _parts(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Give where a request goes, and its body.
+
+    Raises:
+        _LineError: what is in the line is none.
+    """
+    if document.get("method", "POST") != "POST":
+        raise _LineError("method should be POST")
+    if "params" in document and "body" not in document and "messages" not in document:
+        path, body = document.get("url", _MESSAGES_PATH), document["params"]
+    elif "body" in document:
+        path, body = document.get("url", _CHAT_PATH), document["body"]
+    else:
+        path, body = _CHAT_PATH, {name: value for name, value in document.items() if name != "custom_id"}
+    if not isinstance(path, str):
+        raise _LineError("url should be a text")
+    if not isinstance(body, dict):
+        raise _LineError("params should be an object" if "params" in document else "body should be an object")
+    return (path if dialect_at(_VERSION + path) is None else _VERSION + path), body
+
+
+def _marks(request: Request) -> bytes:
+    """Digest the beginnings of a prompt as chat has it; a text that is only embedded has none worth waiting for.
+
+    Raises:
+        _LineError: the server would refuse it.
+    """
+    if request.dialect is EMBEDDINGS:
+        return b""
+    try:
+        if request.dialect is CHAT:
+            return marks_of(request.body)
+        return marks_of(request.dialect.read(request.body, request.path, b"").chat)
+    except RequestError as error:
+        raise _LineError(str(error)) from None
+    except RecursionError:
+        raise _LineError("is nested too deeply") from None
 
 
 def _digest(raw: bytes) -> bytes:

@@ -16,12 +16,15 @@ import orjson
 
 from semcache.batching.lines import Item, Request
 from semcache.core import Usage
-from semcache.dialects.usage import read_usage
+from semcache.dialects.dialect import Dialect
+from semcache.dialects.usage import read_any
 from semcache.errors import RequestError, SemcacheError, UpstreamError
 from semcache.ports import Generator, UpstreamCall
+from semcache.routing.credentials import key_pair
 
 LONGEST = 64 << 20
-_AGAIN = frozenset((408, 409, 429, 500, 502, 503, 504))
+_AGAIN = frozenset((408, 409, 429, 500, 502, 503, 504, 529))
+_VERSION = (b"anthropic-version", b"2023-06-01")
 _REQUEST_IDS = (b"x-request-id", b"request-id")
 
 
@@ -56,12 +59,12 @@ class Sender:
 
     Args:
         generator: the server.
-        authorization: header value, or "".
+        key: of the server, or "".
         headers: more headers, such as labels.
     """
 
     generator: Generator
-    authorization: str = ""
+    key: str = ""
     headers: tuple[tuple[bytes, bytes], ...] = ()
     patience: Patience = Patience()
 
@@ -85,18 +88,20 @@ class Sender:
     async def _once(self, item: Item, request: Request) -> tuple[Answer, float]:
         """Try once; gives the answer and how many seconds the server asks to wait."""
         pairs = [(b"content-type", b"application/json"), (b"accept-encoding", b"identity"), *self.headers]
-        if self.authorization:
-            pairs.append((b"authorization", self.authorization.encode("latin-1")))
+        if request.dialect.family == "anthropic":
+            pairs.append(_VERSION)
+        if self.key:
+            pairs.append(key_pair(request.dialect.family, self.key))
         call = UpstreamCall("POST", request.path, tuple(pairs), orjson.dumps(request.body))
         try:
             async with asyncio.timeout(self.patience.deadline):
-                return await self._reply(item, call)
+                return await self._reply(item, request.dialect, call)
         except TimeoutError:
             return failed(item, "timeout", f"no answer within {self.patience.deadline:g} seconds"), 0.0
         except (UpstreamError, RequestError) as error:
             return failed(item, error.code or "unreachable", str(error)), 0.0
 
-    async def _reply(self, item: Item, call: UpstreamCall) -> tuple[Answer, float]:
+    async def _reply(self, item: Item, dialect: Dialect, call: UpstreamCall) -> tuple[Answer, float]:
         reply = await self.generator.open(call)
         try:
             head = {name.lower(): value for name, value in reply.headers}
@@ -110,7 +115,7 @@ class Sender:
                 parts.append(chunk)
         finally:
             await reply.aclose()
-        return _answer(item, reply.status, head, b"".join(parts)), _wait(head)
+        return _answer(item, dialect, reply.status, head, b"".join(parts)), _wait(head)
 
 
 def failed(item: Item, code: str, message: str, *, final: bool = False) -> Answer:
@@ -126,35 +131,42 @@ def line_of(
     return {"id": f"batch_req_{line}", "custom_id": custom_id, "response": response, "error": error}
 
 
-def _answer(item: Item, status: int, head: Mapping[bytes, bytes], raw: bytes) -> Answer:
+def _answer(item: Item, dialect: Dialect, status: int, head: Mapping[bytes, bytes], raw: bytes) -> Answer:
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return failed(item, "invalid_answer", f"status {status}, and no JSON")
-    _stop_if_hopeless(status, body)
+    if status >= 400:
+        _stop_if_hopeless(dialect, status, head, raw)
     request_id = next((head[name].decode("latin-1") for name in _REQUEST_IDS if name in head), "")
     response = {"status_code": status, "request_id": request_id, "body": body}
     return Answer(
         line=line_of(item.custom_id, item.line, response),
         is_final=status not in _AGAIN or head.get(b"x-should-retry") == b"false",
         is_good=status == 200,
-        usage=read_usage(body.get("usage")) if isinstance(body, dict) else None,
+        usage=_usage(body) if isinstance(body, dict) else None,
         outcome=head.get(b"semcache-outcome", b"").decode("latin-1"),
     )
 
 
-def _stop_if_hopeless(status: int, body: object) -> None:
+def _usage(body: Mapping[str, Any]) -> Usage | None:
+    """Read what was used, wherever a dialect tells it."""
+    return read_any(body.get("usage") or body.get("usageMetadata") or dict(body))
+
+
+def _stop_if_hopeless(dialect: Dialect, status: int, head: Mapping[bytes, bytes], raw: bytes) -> None:
     """Stop where the next request would be told the same.
 
     Raises:
         StoppedError: the key is refused, or the budget is used up.
     """
-    error = body.get("error") if isinstance(body, dict) else None
-    said = error if isinstance(error, dict) else {}
-    message = str(said.get("message", ""))[:300]
+    said = dialect.read_error(status, raw)
+    message = said.message[:300]
     if status in (401, 403):
         raise StoppedError(f"the server refuses the key ({status}): {message}; name one by --key env:NAME")
-    if status in (402, 429) and "insufficient_quota" in (said.get("code"), said.get("type")):
+    # Not every API has a word for it in its errors.
+    is_budget = "insufficient_quota" in (said.code, said.type) or b"semcache-budget-reset" in head
+    if status in (402, 429) and is_budget:
         raise StoppedError(f"the budget is used up: {message}; run the same command again once it is renewed")
 
 

@@ -25,7 +25,10 @@ _SHOWN = 5
 
 def batch(
     file: Annotated[
-        Path, typer.Argument(help="JSONL: one request a line, OpenAI's batch format or bare bodies.")
+        Path,
+        typer.Argument(
+            help="JSONL: one request a line, OpenAI's or Anthropic's batch format, or bare chat bodies."
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="Answers. [default: FILE with .out.jsonl]")] = None,
     url: Annotated[str, typer.Option(help="Where to send: a running proxy, or any such API.")] = (
@@ -66,10 +69,10 @@ async def _run(
     limits = Limits(head=patience.deadline, idle=patience.deadline)
     base = url.rstrip("/").removesuffix("/v1")
     upstream = HttpUpstream("the server", base, limits)
-    authorization = f"Bearer {resolve_secret(key)}" if key else ""
+    secret = resolve_secret(key) if key else ""
     try:
         with _Shown() as shown:
-            return await run_batch(order, Sender(upstream, authorization, headers, patience), shown)
+            return await run_batch(order, Sender(upstream, secret, headers, patience), shown)
     finally:
         await upstream.aclose()
 

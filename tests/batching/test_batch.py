@@ -15,6 +15,7 @@ import pytest
 from semcache.answer.upstream import HttpUpstream
 from semcache.batching.batch import Order, Score, Watcher, run_batch
 from semcache.batching.sending import Patience, Sender, StoppedError
+from semcache.dialects.table import dialect_at
 from semcache.errors import SemcacheError
 from tests.fakes.upstream_server import Exchange, UpstreamServer
 from tests.fakes.upstream_server import reply as scripted
@@ -70,7 +71,7 @@ async def run(
         upstream = HttpUpstream("server", server.url.removesuffix("/v1"))
         try:
             order = Order(file, out, **more)
-            score = await run_batch(order, Sender(upstream, "Bearer k", patience=FAST), watcher or Watcher())
+            score = await run_batch(order, Sender(upstream, "k", patience=FAST), watcher or Watcher())
         finally:
             await upstream.aclose()
             run.seen = server.requests  # type: ignore[attr-defined]
@@ -221,3 +222,58 @@ async def test_a_file_without_requests_says_so(tmp_path: Path) -> None:
     file.write_text("\n\nnot json\n")
     with pytest.raises(SemcacheError, match="line 3"):
         await run(file, echo)
+
+
+KEYS = {
+    "anthropic": "x-api-key",
+    "gemini": "x-goog-api-key",
+    "openai": "authorization",
+    "ollama": "authorization",
+}
+USED: dict[str, dict[str, Any]] = {
+    "/v1/messages": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 5, "output_tokens": 2}},
+    "/v1/responses": {
+        "usage": {"input_tokens": 10, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 5}}
+    },
+    "/v1beta/models/m:generateContent": {
+        "usageMetadata": {"promptTokenCount": 10, "cachedContentTokenCount": 5, "candidatesTokenCount": 2}
+    },
+    "/api/chat": {"prompt_eval_count": 10, "eval_count": 2},
+    "/v1/embeddings": {"usage": {"prompt_tokens": 10, "total_tokens": 10}},
+}
+TURN = {"role": "user", "content": "hello", "parts": [{"text": "hello"}]}
+BODY = {"model": "m", "messages": [TURN], "input": "hello", "contents": [TURN]}
+
+
+@pytest.mark.parametrize("path", USED)
+async def test_every_dialect_is_asked_under_its_url_with_its_key(path: str, tmp_path: Path) -> None:
+    async def answered(exchange: Exchange) -> None:
+        await exchange.read_body()
+        await reply(exchange, 200, json.dumps(USED[path]).encode())
+
+    file = tmp_path / "batch.jsonl"
+    file.write_text(json.dumps({"custom_id": "a", "url": path, "body": BODY}))
+    score, lines = await run(file, answered)
+    (sent,) = run.seen  # type: ignore[attr-defined]
+    dialect = dialect_at(path)
+    assert dialect is not None
+    key = sent.header(KEYS[dialect.family]) or ""
+    assert (sent.target, key.removeprefix("Bearer ")) == (path, "k")
+    assert (sent.header("anthropic-version") is not None) == (dialect.family == "anthropic")
+    assert lines[0]["response"]["body"] == USED[path]
+    output = 0 if path == "/v1/embeddings" else 2
+    cached = 5 if "cache" in json.dumps(USED[path]) else 0
+    assert (score.good, score.input, score.cached, score.output) == (1, 10, cached, output)
+
+
+async def test_a_budget_that_is_used_up_stops_a_batch_of_any_dialect(tmp_path: Path) -> None:
+    async def refused(exchange: Exchange) -> None:
+        await exchange.read_body()
+        told = {"type": "error", "error": {"type": "rate_limit_error", "message": "The budget 'b' is empty."}}
+        marks = (("x-should-retry", "false"), ("semcache-budget-reset", "2026-01-01T00:00:00Z"))
+        await reply(exchange, 429, json.dumps(told).encode(), *marks)
+
+    file = tmp_path / "batch.jsonl"
+    file.write_text(json.dumps({"custom_id": "a", "params": {"model": "m", "messages": [TURN]}}))
+    with pytest.raises(StoppedError, match="The budget 'b' is empty"):
+        await run(file, refused)
