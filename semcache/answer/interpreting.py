@@ -15,8 +15,10 @@ import orjson
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Dialect, Wanted
+from semcache.dialects.ending import Ending
+from semcache.dialects.halves import dumped, parsed
 from semcache.dialects.request import CHAT_PATH
-from semcache.errors import UpstreamError
+from semcache.errors import RequestError, UpstreamError
 from semcache.ports import Generator, UpstreamCall, UpstreamReply
 
 Pair = tuple[bytes, bytes]
@@ -65,12 +67,12 @@ class Interpreter:
         """
         if call.path != CHAT_PATH or call.method != "POST" or not isinstance(call.body, bytes):
             return await self._generator.open(call)
-        chat = orjson.loads(call.body)
+        chat = _read_chat(call.body)
         written = self._dialect.write(chat)
         told = {name.lower() for name, _ in call.headers}
         headers = (*call.headers, *(pair for pair in self._headers if pair[0] not in told))
         own = replace(
-            call, path=written.path, query=written.query, headers=headers, body=orjson.dumps(written.body)
+            call, path=written.path, query=written.query, headers=headers, body=dumped(written.body)
         )
         reply = await self._generator.open(own)
         return _Interpreted(reply, self._dialect, chat, self._new_id(), int(self._now()))
@@ -130,13 +132,20 @@ class _Interpreted:
         options = self._chat.get("stream_options")
         usage = isinstance(options, dict) and options.get("include_usage") is True
         writer = CHAT.live_writer(Wanted(stream=True, include_usage=usage), self._id, self._created)
-        reader = self._dialect.live_reader()
+        reader, ending = self._dialect.live_reader(), Ending()
         async for data in body:
             for chunk in reader.feed(data):
+                ending.hear(chunk)
                 yield writer.feed(chunk)
+                if chunk.get("error"):
+                    # Nothing behind an error counts, and it is said once.
+                    return
         for chunk in reader.finish():
+            ending.hear(chunk)
             yield writer.feed(chunk)
-        if not reader.is_done:
+            if chunk.get("error"):
+                return
+        if not reader.is_done or not ending.is_told:
             raise UpstreamError("The upstream's stream ended too early.", code="upstream_cut")
         yield writer.finish()
 
@@ -149,6 +158,18 @@ class _Interpreted:
             message = "The upstream's reply is no answer of its protocol."
             raise UpstreamError(message, code="upstream_invalid") from error
         return orjson.dumps({"id": f"chatcmpl-{self._id}", "created": self._created, **answer})
+
+
+def _read_chat(body: bytes) -> Any:
+    """Read a chat body; text that is no Unicode is passed on as its client wrote it.
+
+    Raises:
+        RequestError: 400, it is no JSON.
+    """
+    try:
+        return parsed(body)[0]
+    except ValueError:
+        raise RequestError("The body is not valid JSON.", code="invalid_json") from None
 
 
 async def _read(body: AsyncIterator[bytes]) -> bytes:

@@ -36,11 +36,6 @@ def error_reply(error: SemcacheError, request_id: str, dialect: Dialect = CHAT) 
     return error.status, head, body
 
 
-def error_event(error: SemcacheError, dialect: Dialect = CHAT) -> bytes:
-    """Give what ends a broken stream, so that no client takes it for whole."""
-    return dialect.write_error_event(words_of(error))
-
-
 def request_ids(request_id: str, dialect: Dialect) -> Head:
     """Name a request under the headers that the dialect's clients look at."""
     named = [(b"x-request-id", request_id.encode())]

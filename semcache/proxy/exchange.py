@@ -23,14 +23,14 @@ from semcache.proxy.admission import refuse_encoding
 from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
-from semcache.proxy.errors import error_event, error_reply, request_ids
+from semcache.proxy.errors import error_reply, request_ids, words_of
 from semcache.proxy.guess import avoided, guessed
 from semcache.proxy.headers import Pair, is_event_stream, key_in, read_request_headers, reply_headers
 from semcache.proxy.passthrough import checked_path
 from semcache.proxy.recent import read_request
 from semcache.proxy.status import Told, forward_headers, hit_headers, money_headers, told
 from semcache.proxy.types import Receive, Scope, Send
-from semcache.proxy.wording import whole_in, wording_of
+from semcache.proxy.wording import Wording, stream_in, whole_in, wording_of
 from semcache.revising.replies import drafted
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class Exchange:
         self._started = end.clock.monotonic()
         self._overhead = 0.0
         self._status = 0
-        self._streaming = False
+        self._wording: Wording | None = None
+        """How a stream that has begun reaches the client."""
         self._loads = False
         self._events = 0
         self._bytes = 0
@@ -172,11 +173,11 @@ class Exchange:
         elif streams:
             await self._relay_stream(answer, asked, head)
         else:
-            await self._relay_whole(ticket, trace, head)
+            await self._relay_whole(ticket, asked, trace, head)
 
     def _streams(self, head: Head, trace: Trace) -> bool:
         if is_event_stream(head.headers):
-            return True
+            return head.status < 400 or not self._is_translated(trace)
         # Other protocols have media types of their own for streams.
         native = trace.spoken == self._dialect.name and head.status < 300
         return native and head.content_type.encode() == self._dialect.stream_type.partition(b";")[0]
@@ -191,21 +192,35 @@ class Exchange:
         head = forward_headers(trace, 200, self.request_id, named=False)
         await self._replay(answer, "", head)
 
-    async def _relay_whole(self, ticket: Ticket, trace: Trace, head: Head) -> None:
+    async def _relay_whole(self, ticket: Ticket, asked: Asked, trace: Trace, head: Head) -> None:
         """Gather a JSON reply (of whatever status), then write it with its length."""
         body = b"".join([chunk async for chunk in ticket.chunks()])
         self._bytes = len(body)
         passed, ours = self._heads(trace, head)
-        if self._is_translated(trace):
+        length = True
+        if self._is_translated(trace) and asked.request.stream and head.status < 300:
+            # The upstream does not stream; its client must not be left waiting for events.
+            body = stream_in(self._dialect, body, self._end.new_completion_id(), int(self._end.clock.now()))
+            passed, length = _of_kind(passed, self._dialect.stream_type), False
+        elif self._is_translated(trace):
             body = whole_in(self._dialect, head.status, body)
         if ticket.pays:
             ours += self._money(self._price(ticket.used), None)
-        await self._whole(head.status, [*passed, (b"content-length", b"%d" % len(body)), *ours], body)
+        sized = [(b"content-length", b"%d" % len(body))] if length else [_UNBUFFERED]
+        await self._whole(head.status, [*passed, *sized, *ours], body)
 
     async def _relay_stream(self, answer: Forwarded, asked: Asked, head: Head) -> None:
         """Pass events on as they come; the usage event only to those who asked for it."""
         passed, ours = self._heads(answer.trace, head)
-        self._status, self._streaming = head.status, True
+        strip = not asked.request.include_usage and (answer.usage_asked or not answer.ticket.leader)
+        wording = self._wording = wording_of(
+            self._dialect,
+            self._end.new_completion_id(),
+            int(self._end.clock.now()),
+            translated=self._is_translated(answer.trace),
+            strip=strip and answer.trace.spoken == CHAT.name,
+        )
+        self._status = head.status
         await self._send(
             {
                 "type": "http.response.start",
@@ -213,10 +228,6 @@ class Exchange:
                 "headers": [*passed, _UNBUFFERED, *ours],
             }
         )
-        strip = not asked.request.include_usage and (answer.usage_asked or not answer.ticket.leader)
-        other = self._dialect if self._is_translated(answer.trace) else None
-        name, now = self._end.new_completion_id(), int(self._end.clock.now())
-        wording = wording_of(other, name, now, strip=strip and answer.trace.spoken == CHAT.name)
         counted = BY_NAME[answer.trace.spoken]
         async for chunk in answer.ticket.chunks():
             self._events += counted.count_events(chunk)
@@ -229,8 +240,8 @@ class Exchange:
         """Give the upstream's headers that reach the client, and ours."""
         passed = reply_headers(head.headers, counted=False)
         if self._is_translated(trace):
-            kind = self._dialect.stream_type if is_event_stream(head.headers) else _JSON[1]
-            passed = [(b"content-type", kind), *(pair for pair in passed if pair[0] != b"content-type")]
+            kind = self._dialect.stream_type if self._streams(head, trace) else _JSON[1]
+            passed = _of_kind(passed, kind)
         named = any(name == b"x-request-id" for name, _ in passed)
         return passed, forward_headers(trace, head.status, self.request_id, named=named)
 
@@ -261,8 +272,8 @@ class Exchange:
     async def fail(self, error: SemcacheError) -> None:
         """Tell the client of an error: as a reply, or as the last event of a stream that has begun."""
         self._error = error
-        if self._streaming:
-            body = error_event(error, self._dialect)
+        if self._wording is not None:
+            body = self._wording.broken(words_of(error))
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
         elif not self._status:
             status, head, body = error_reply(error, self.request_id, self._dialect)
@@ -270,7 +281,7 @@ class Exchange:
 
     def _was_answered(self) -> bool:
         """True when a model worked for this request: it answered, or may have until the client left."""
-        failed = isinstance(self._error, RequestError) or (self._error is not None and not self._streaming)
+        failed = isinstance(self._error, RequestError) or (self._error is not None and self._wording is None)
         return self._status in (200, _CLIENT_CLOSED) and not failed
 
     def _is_retry(self, asked: Asked, trace: Trace) -> bool:
@@ -363,6 +374,11 @@ class Exchange:
             hold=trace.hold,
             trimmed=_left_away(trace),
         )
+
+
+def _of_kind(head: list[Pair], kind: bytes) -> list[Pair]:
+    """Give the same headers with another content type."""
+    return [(b"content-type", kind), *(pair for pair in head if pair[0] != b"content-type")]
 
 
 def _left_away(trace: Trace) -> int:

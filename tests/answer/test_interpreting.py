@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from semcache.answer.interpreting import Interpreter
 from semcache.core import Completion
 from semcache.dialects.chat.assemble import chat_assembler
-from semcache.dialects.dialect import Wanted
+from semcache.dialects.dialect import Incomplete, Wanted
 from semcache.dialects.table import BY_NAME
 from semcache.errors import RequestError, UpstreamError
 from semcache.ports import UpstreamCall
+from semcache.proxy.errors import words_of
 from tests.fakes.generator import FakeGenerator, FakeReply
 
 MESSAGES = BY_NAME["anthropic.messages"]
@@ -144,3 +146,83 @@ async def test_its_own_words_pass_untouched() -> None:
     own = call({"model": "claude"}, "/v1/messages")
     assert (await read(asked, own))[2] == b"as it came"
     assert upstream.calls == [own]
+
+
+KIND = (b"content-type", b"text/event-stream")
+
+
+def parts(body: bytes) -> list[bytes]:
+    """Cut a stream into its events."""
+    return [event + b"\n\n" for event in body.split(b"\n\n") if event]
+
+
+def chat_of(stream: bytes) -> Any:
+    assembler = chat_assembler("text/event-stream")
+    assert assembler is not None
+    assembler.feed(stream)
+    return assembler.finish()
+
+
+async def asked_for(stream: bytes) -> bytes:
+    """Give the chat stream of a native one, and the error that ends it where one does."""
+    asked, _ = interpreter(lambda _: FakeReply(200, (KIND,), parts=(stream,)))
+    reply = await asked.open(call(CHAT | {"stream": True}))
+    out = b""
+    try:
+        async for part in reply.body():
+            out += part
+    except UpstreamError as error:
+        out += MESSAGES.write_error_event(words_of(error))
+    return out
+
+
+@pytest.mark.parametrize("gone", range(6))
+async def test_a_stream_that_lacks_an_event_is_kept_in_no_words_that_its_own_would_not_be(gone: int) -> None:
+    whole = parts(events())
+    assert len(whole) == 6
+    stream = b"".join(whole[:gone] + whole[gone + 1 :])
+    assembler = MESSAGES.assembler("text/event-stream")
+    assert assembler is not None
+    assembler.feed(stream)
+    native, chat = assembler.finish(), chat_of(await asked_for(stream))
+    assert isinstance(native, Incomplete) == isinstance(chat, Incomplete), (whole[gone], native, chat)
+
+
+async def test_a_piece_of_a_block_that_never_began_is_no_answer() -> None:
+    whole = parts(events())
+    odd = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":9,"delta":{"type":"text_delta","text":"X"}}\n\n'
+    stream = b"".join([*whole[:3], odd, *whole[3:]])
+    assert isinstance(chat_of(await asked_for(stream)), Incomplete)
+
+
+async def test_an_error_is_said_once_and_last() -> None:
+    told = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"boom"}}\n\n'
+    whole = parts(events())
+    found = await asked_for(b"".join([*whole[:3], told, *whole[3:]]))
+    assert found.count(b'{"error":') == 1
+    assert b"boom" in found
+    assert b"[DONE]" not in found
+
+
+async def test_an_end_without_a_reason_is_none() -> None:
+    stream = events().replace(b'"stop_reason":"end_turn"', b'"stop_reason":null')
+    assert b"too early" in await asked_for(stream)
+
+
+@pytest.mark.parametrize("name", ["anthropic.messages", "gemini.generate", "ollama.chat"])
+async def test_text_that_is_no_unicode_is_asked_as_it_came(name: str) -> None:
+    upstream = FakeGenerator(lambda _: FakeReply(400, parts=(b"{}",)))
+    asked = Interpreter(upstream, BY_NAME[name], [], lambda: "f00d", lambda: 1.0)
+    chat = {**CHAT, "model": "a\ud800", "messages": [{"role": "user", "content": "b\ud801"}]}
+    await asked.open(UpstreamCall("POST", "/v1/chat/completions", (), json.dumps(chat).encode()))
+    sent = upstream.calls[0]
+    assert isinstance(sent.body, bytes)
+    assert b"b\\ud801" in sent.body
+    assert sent.path.isascii()
+
+
+async def test_a_body_that_is_no_json_is_refused() -> None:
+    asked, _ = interpreter(lambda _: FakeReply(200))
+    with pytest.raises(RequestError) as caught:
+        await asked.open(UpstreamCall("POST", "/v1/chat/completions", (), b"{"))
+    assert caught.value.status == 400

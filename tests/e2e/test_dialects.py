@@ -13,6 +13,7 @@ from tests.fakes.upstream_server import (
     ByRequest,
     Seen,
     UpstreamServer,
+    chat_json,
     cut,
     error_reply,
     in_thread,
@@ -118,6 +119,44 @@ def test_a_stream_that_breaks_off_ends_in_an_error_of_the_clients_protocol(
     assert "error" in lines(got)[-1]
     again = ask(proxy, "/api/chat", ollama("Tell me all of it"))
     assert again.headers["semcache-outcome"] == "miss"
+
+
+GEMINI = "/v1beta/models/m:streamGenerateContent"
+HALF = [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Half"}}]}]
+
+
+def gemini(question: str) -> dict[str, Any]:
+    return {"contents": [{"role": "user", "parts": [{"text": question}]}]}
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", sse_bytes(HALF, done=False), sse_bytes(HALF)], ids=["", "half", "no end"]
+)
+def test_an_array_that_breaks_off_is_one_and_ends_in_an_error(
+    proxy: Proxy, upstream: UpstreamServer, begun: bytes
+) -> None:
+    upstream.script = cut(begun)
+    got = ask(proxy, GEMINI, gemini("Tell me all of it"))
+    assert (got.status, "error" in got.json()[-1]) == (200, True)
+    assert ask(proxy, GEMINI, gemini("Tell me all of it")).headers["semcache-outcome"] == "miss"
+
+
+def test_half_an_event_does_not_hide_the_error_behind_it(proxy: Proxy, upstream: UpstreamServer) -> None:
+    upstream.script = cut(sse_bytes(HALF, done=False) + b'data: {"choices": [{"ind')
+    got = proxy.chat("Tell me all of it", stream=True)
+    data = [line.removeprefix(b"data: ") for line in got.body.splitlines() if line]
+    assert [list(json.loads(one)) for one in data] == [["object", "choices"], ["error"]]
+
+
+def test_a_client_that_wants_a_stream_gets_one_from_an_upstream_that_has_none(
+    proxy: Proxy, upstream: UpstreamServer
+) -> None:
+    upstream.script = chat_json("Whole.")
+    got = ask(proxy, "/api/chat", ollama("In one piece?"))
+    assert (got.headers["content-type"], said(got)) == ("application/x-ndjson", "Whole.")
+    assert "content-length" not in got.headers
+    array = ask(proxy, GEMINI, gemini("And as an array?"))
+    assert [part["candidates"][0]["content"]["parts"][0]["text"] for part in array.json()] == ["Whole.", ""]
 
 
 def test_an_answer_that_is_none_is_an_error(proxy: Proxy, upstream: UpstreamServer) -> None:

@@ -17,14 +17,21 @@ from semcache.dialects.sse import SseEvent, SseSplitter
 
 _Chunks = list[dict[str, Any]]
 
+_INSIDE = frozenset(
+    ("content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop")
+)
+
 
 class EventReader:
     """Gives chunks: the role, texts and calls as they come, the finish reason, the usage."""
 
     def __init__(self) -> None:
         self._splitter = SseSplitter()
+        self._started = False
         self._done = False
         self._failed = False
+        self._blocks: set[int] = set()
+        """Numbers of blocks that were begun."""
         self._model: Any = None
         self._usage: dict[str, Any] = {}
         self._calls: dict[Any, int] = {}
@@ -63,7 +70,11 @@ class EventReader:
         return self._event(value)
 
     def _event(self, value: dict[str, Any]) -> _Chunks:
-        match value.get("type"):
+        kind = value.get("type")
+        if kind in _INSIDE and not self._started:
+            # What came before is missing, and nobody knows what it was.
+            return self._fail(None)
+        match kind:
             case "message_start":
                 return self._start(value.get("message"))
             case "content_block_start":
@@ -90,12 +101,15 @@ class EventReader:
         return [{"object": "chat.completion.chunk", "model": self._model, "choices": [choice]}]
 
     def _start(self, message: Any) -> _Chunks:
+        self._started = True
         if isinstance(message, dict):
             self._model = message.get("model")
             self._usage = merged({}, message.get("usage"))
         return self._chunk({"role": "assistant"})
 
     def _open(self, index: Any, block: Any) -> _Chunks:
+        if isinstance(index, int):
+            self._blocks.add(index)
         match block:
             case {"type": "text", "text": str() as text} if text:
                 return self._chunk({"content": text})
@@ -111,7 +125,10 @@ class EventReader:
                 return []
 
     def _delta(self, index: Any, delta: Any) -> _Chunks:
+        is_begun = isinstance(index, int) and index in self._blocks
         match delta:
+            case {"type": "text_delta" | "thinking_delta"} if not is_begun:
+                return self._fail(None)
             case {"type": "text_delta", "text": str() as text} if text:
                 return self._chunk({"content": text})
             case {"type": "thinking_delta", "thinking": str() as text} if text:

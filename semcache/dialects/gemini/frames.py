@@ -62,6 +62,8 @@ class ArraySplitter:
 
     def __init__(self) -> None:
         self.is_broken = False
+        self.end = 0
+        """Where in the chunk that was fed last the last whole element ended."""
         self._depth = 0
         self._in_text = self._is_escaped = self._closed = False
         self._parts: list[bytes] = []
@@ -96,6 +98,7 @@ class ArraySplitter:
                 start = self._open(mark.start(), start)
             elif self._close():
                 found.append(b"".join((*self._parts, chunk[start:position])))
+                self.end = position
                 self._parts.clear()
         if self._depth > 1:
             self._parts.append(chunk[start:])

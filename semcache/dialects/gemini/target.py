@@ -37,7 +37,7 @@ def with_model(path: str, model: str) -> str:
 
 def path_of(model: str, *, stream: bool, version: str = DEFAULT_VERSION) -> str:
     """Give the path that asks a model."""
-    name = quote(model.removeprefix("models/"), safe="/@.-_~")
+    name = quote(model.removeprefix("models/"), safe="/@.-_~", errors="surrogatepass")
     root = name if name.startswith("tunedModels/") else f"models/{name}"
     return f"/{version}/{root}:{'streamGenerateContent' if stream else 'generateContent'}"
 
