@@ -22,6 +22,7 @@ from semcache.core import Entry, EntryId, ReviewStatus, TenantId
 from semcache.errors import SemcacheError, StoreError
 from semcache.parts import open_store
 from semcache.ports import Selector
+from semcache.review.answers import is_vectors
 from semcache.settings import Settings
 from semcache.store.browse import Counts, Page
 from semcache.store.redis_store import RedisStore
@@ -93,6 +94,11 @@ def show(
         "version": entry.version,
         "answer": json.loads(entry.completion.body),
     }
+    if entry.completion.native is not None:
+        # What chat's words do not say all of, as the client's own protocol has it.
+        shown["native"] = json.loads(entry.completion.native)
+    if entry.completion.chunks is not None:
+        shown["stream"] = json.loads(entry.completion.chunks)
     typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
 
 
@@ -141,6 +147,8 @@ def _table(entries: Sequence[Entry], now: float) -> Table:
 
 def _notes(entry: Entry) -> str:
     notes = [] if entry.status is ReviewStatus.UNREVIEWED else [entry.status.value]
+    if is_vectors(entry.completion):
+        return ", ".join([*notes, "embeddings"])
     return ", ".join(notes if entry.embedding else [*notes, "no vector"])
 
 

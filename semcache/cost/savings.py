@@ -162,6 +162,7 @@ def side_sums_of(record: SideRecord, money: int | None) -> tuple[CostKey, CostSu
 
 
 _NONE = Usage(0, 0)
+_LOAD = "load"
 
 
 def _paid(record: RequestRecord, book: Prices) -> _Paid:
@@ -224,10 +225,12 @@ def _is_revised(draft: DraftRecord) -> bool:
 
 
 def _was_refused(record: RequestRecord) -> bool:
-    """True where no model worked: refused here, or by an upstream, which bills no errors.
+    """True where no model worked: refused here, or by an upstream, which bills no errors; or only loaded, which needs none.
 
     A client that left while an upstream was at work is another thing, and so is an answer that broke off.
     """
+    if (record.outcome, record.reason) == (Outcome.BYPASS, _LOAD) and not record.backend:
+        return True
     at_work = record.estimated or (record.status == _CLIENT_GONE and record.backend != "")
     return record.status >= 400 and not at_work
 

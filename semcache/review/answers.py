@@ -32,6 +32,29 @@ def text_of(completion: Completion) -> str | None:
             return None
 
 
+def thought_of(completion: Completion) -> str:
+    """Give what the model thought before it answered, as far as it can be read; "" where there is nothing."""
+    message = _message(completion) or {}
+    said = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    return next((text for text in said if isinstance(text, str) and text), "")
+
+
+def calls_of(completion: Completion) -> tuple[tuple[str, str], ...]:
+    """Give name and arguments of the tools that the first choice calls."""
+    calls = (_message(completion) or {}).get("tool_calls")
+    return tuple(map(_call, calls)) if isinstance(calls, list) else ()
+
+
+def is_vectors(completion: Completion) -> bool:
+    """True for embeddings: numbers, with nothing in them to read."""
+    try:
+        document = orjson.loads(completion.native or b"null")
+    except orjson.JSONDecodeError:
+        return False
+    data = document.get("data") if isinstance(document, dict) else None
+    return isinstance(data, list) and any(isinstance(one, dict) and "embedding" in one for one in data)
+
+
 def may_edit(completion: Completion) -> bool:
     """True when the answer is one text."""
     return _flaw(completion) is None
@@ -74,11 +97,21 @@ def _flaw(completion: Completion) -> str | None:
         return "it can only be replayed as the stream that it was"
     if completion.has_tool_calls:
         return "it calls tools"
+    if is_vectors(completion):
+        return "it is vectors, not words"
     message = _message(completion, only=True)
     if message is None or not isinstance(message.get("content"), str):
         return "it is not one text"
     more = [name for name, value in message.items() if name not in _PLAIN and value]
     return "it holds more than a text" if more else None
+
+
+def _call(call: Any) -> tuple[str, str]:
+    called = call.get("function") or call.get("custom") if isinstance(call, dict) else None
+    if not isinstance(called, dict):
+        return "?", ""
+    told = called.get("arguments", called.get("input", ""))
+    return str(called.get("name", "?")), told if isinstance(told, str) else str(told)
 
 
 def _message(completion: Completion, *, only: bool = False) -> dict[str, Any] | None:

@@ -99,6 +99,12 @@ def test_a_call_costs_what_was_billed_and_its_prompt_cache_saved() -> None:
     )
 
 
+def test_a_model_that_needs_no_loading_costs_nothing() -> None:
+    load = replace(MISS, outcome=Outcome.BYPASS, reason="load", usage=None, backend="")
+    assert (costed(load, BOOK, POLICY).cost, costed(load, BOOK, POLICY).is_priced) == (0, True)
+    assert costed(replace(load, backend="api"), BOOK, POLICY).cost is None
+
+
 def test_writing_to_a_prompt_cache_costs_before_it_saves() -> None:
     money = costed(replace(MISS, usage=Usage(1000, 0, 0, 1000)), BOOK, POLICY)
     assert (money.cost, money.by_provider, money.without_caches) == (2000, -1000, 1000)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
+from semcache.core import Completion
 from semcache.errors import StoreError
 from semcache.review.web.language import LANGUAGES
 from tests.review_web.visiting import (
@@ -106,14 +109,39 @@ async def test_a_huge_answer_is_shown_in_part(world: World, lin: Client) -> None
 
 async def test_answers_without_a_text_are_shown_and_not_edited(world: World, lin: Client) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "<f>", "arguments": "{}"}}]
-    from dataclasses import replace
-
     odd = replace(completion("", tool_calls=calls), has_tool_calls=True)
     await world.put("e-odd", "Call it.", odd)
     page = await lin.get("/t/hospital/entries/e-odd")
-    assert "It calls tools." in page.text
+    assert "It calls these tools:" in page.text
+    assert "&lt;f&gt;  {}" in page.text
     assert "cannot be edited" in (await lin.get("/t/hospital/entries/e-odd/edit")).text
     assert (await settle(lin, "e-odd", "edit", answer="x")).status_code == 422
+
+
+async def test_what_a_model_thought_and_its_own_protocol_said_can_be_read(world: World, lin: Client) -> None:
+    native = {
+        "type": "message",
+        "content": [{"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"}],
+    }
+    thinking = completion("At noon.", reasoning_content="Wards open at <twelve>.")
+    await world.put("e-think", "When?", replace(thinking, native=json.dumps(native).encode()))
+    page = (await lin.get("/t/hospital/entries/e-think")).text
+    assert "At noon." in page
+    assert "Wards open at &lt;twelve&gt;." in page
+    assert "c2lnbmVk" in page
+    edited = await settle(lin, "e-think", "edit", answer="At one.")
+    assert edited.status_code < 400
+    page = (await lin.get("/t/hospital/entries/e-think")).text
+    assert "At one." in page
+    assert "c2lnbmVk" not in page, "what an edit replaces is replayed to nobody"
+
+
+async def test_embeddings_are_said_to_be_numbers(world: World, lin: Client) -> None:
+    native = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.1]}]}
+    silent = b'{"object": "chat.completion", "model": "e", "choices": []}'
+    await world.put("e-vectors", "", Completion(silent, None, native=json.dumps(native).encode()))
+    assert "Embeddings: numbers" in (await lin.get("/t/hospital/entries/e-vectors")).text
+    assert "cannot be edited" in (await lin.get("/t/hospital/entries/e-vectors/edit")).text
 
 
 async def test_the_queue_is_paged_and_filtered(world: World, lin: Client) -> None:

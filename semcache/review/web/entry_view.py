@@ -16,7 +16,7 @@ from semcache.core import CachePolicy, Entry
 from semcache.cost.prices import micro_usd
 from semcache.decide.spans import Objection
 from semcache.evidence_port import Finding, Label
-from semcache.review.answers import text_of
+from semcache.review.answers import calls_of, is_vectors, text_of, thought_of
 from semcache.review.views import EntryView, Why
 from semcache.review.web.diff import Kind, diff
 from semcache.review.web.frame import Ui
@@ -29,6 +29,7 @@ SHOWN = 20_000
 """Characters of an answer that its page shows; the rest is a link away."""
 _RAW = 50_000
 _LINE = 300
+_CALL = 2000
 _TONES = {
     ReviewStatus.UNREVIEWED: "",
     ReviewStatus.APPROVED: "good",
@@ -131,7 +132,9 @@ class EntryPage:
     outcome: str
     answer: tuple[Segment, ...]
     cut: Cut | None
-    has_tools: bool
+    calls: tuple[tuple[Segment, ...], ...]
+    thought: tuple[Segment, ...]
+    is_vectors: bool
     may_edit: bool
     may_narrow: bool
     may_widen: bool
@@ -190,7 +193,9 @@ def entry_page(view: EntryView, ui: Ui, *, is_whole: bool = True) -> EntryPage:
         outcome=why.outcome if why is not None else "",
         answer=visible(text[:SHOWN]),
         cut=Cut(SHOWN, len(text)) if len(text) > SHOWN else None,
-        has_tools=entry.completion.has_tool_calls,
+        calls=tuple(visible(f"{name}  {told}"[:_CALL]) for name, told in calls_of(entry.completion)),
+        thought=visible(thought_of(entry.completion)[:SHOWN]),
+        is_vectors=is_vectors(entry.completion),
         may_edit=view.may_edit,
         may_narrow=bool(entry.author) and not entry.review.only,
         may_widen=bool(entry.review.only),
@@ -284,7 +289,8 @@ def _label(label: Label, ui: Ui) -> Badge:
 
 
 def _raw(entry: Entry) -> tuple[Segment, ...]:
-    body = entry.completion.chunks or entry.completion.body
+    # As the client's own protocol has it, where chat's words do not say all.
+    body = entry.completion.chunks or entry.completion.native or entry.completion.body
     try:
         text = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
