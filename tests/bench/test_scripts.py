@@ -173,3 +173,13 @@ def test_analyze(tmp_path: Path) -> None:
     assert 0 < found["looking_cpu_seconds"] <= found["cpu_seconds"]
     assert found["overlap"] > 0.5
     assert found["exact_hits"] > 0
+
+
+def test_dialects(tmp_path: Path) -> None:
+    found = figures("dialects", tmp_path, "--quick")["dialects"]
+    assert len(found) == 8
+    for name, cases in found.items():
+        assert all(case["us"] > 0 for case in cases.values()), name
+        assert {"read 1", "layout 500", "hit, own"} <= cases.keys()
+        assert ("write event" in cases) == (name != "openai.embeddings")
+    assert found["openai.chat"]["hit, own"]["times_chat"] == 1.0
