@@ -50,5 +50,50 @@ def dumped(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+class Joiner:
+    """Joins characters that were cut in two between one chunk of a chat stream and a later one."""
+
+    def __init__(self) -> None:
+        self._halves: dict[tuple[Any, ...], str] = {}
+
+    @property
+    def waits(self) -> bool:
+        """True while a half has no partner yet."""
+        return bool(self._halves)
+
+    def joined(self, chunk: dict[str, Any]) -> dict[str, Any]:
+        """Give a chunk without halves: a first half waits for the same text's next piece.
+
+        Raises:
+            ValueError: a half has no partner.
+        """
+        return {key: self._whole(value, (key,)) for key, value in chunk.items()}
+
+    def _whole(self, value: Any, path: tuple[Any, ...]) -> Any:
+        match value:
+            case str():
+                return self._text(value, path)
+            case list():
+                return [self._whole(item, (*path, _place(item, at))) for at, item in enumerate(value)]
+            case dict():
+                return {mended(key): self._whole(item, (*path, key)) for key, item in value.items()}
+            case _:
+                return value
+
+    def _text(self, text: str, path: tuple[Any, ...]) -> str:
+        if not text:
+            return text
+        text = self._halves.pop(path, "") + text
+        if "\ud800" <= text[-1] <= "\udbff":
+            self._halves[path], text = text[-1], text[:-1]
+        return str(mended(text))
+
+
+def _place(item: Any, at: int) -> Any:
+    """Tell which of several a piece belongs to: by its own number, else by its place."""
+    index = item.get("index") if isinstance(item, dict) else None
+    return index if isinstance(index, int) else at
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)

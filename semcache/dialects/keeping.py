@@ -5,9 +5,8 @@ Pure. Whether an answer is whole and good is judged on its chat form, by the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import orjson
@@ -16,8 +15,6 @@ from semcache.core import Completion, JsonObject, Usage
 from semcache.dialects.chat.answer import complete
 from semcache.dialects.dialect import Dialect, Incomplete
 from semcache.dialects.usage import read_any
-
-MAX_BYTES = 16 << 20
 
 
 def kept(
@@ -56,46 +53,3 @@ def _says_all(dialect: Dialect, found: Completion, bare: JsonObject) -> bool:
         return dialect.bare(dialect.write_answer(orjson.loads(found.body))) == bare
     except ValueError:
         return False
-
-
-class DocumentAssembler:
-    """A whole answer in one JSON document of any dialect.
-
-    Args:
-        dialect: whose it is.
-        max_bytes: larger ones are not collected.
-        judge: says what becomes of the parsed document, where that is not for the rules of chat.
-    """
-
-    def __init__(
-        self,
-        dialect: Dialect,
-        max_bytes: int = MAX_BYTES,
-        judge: Callable[[Any], Completion | Incomplete] | None = None,
-    ) -> None:
-        self._judge = judge or partial(kept, dialect)
-        self._left = max_bytes
-        self._parts: list[bytes] = []
-
-    @property
-    def is_done(self) -> bool:
-        """Never known before the body's end."""
-        return False
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next decoded body bytes."""
-        self._left -= len(chunk)
-        if self._left < 0:
-            self._parts.clear()
-        else:
-            self._parts.append(chunk)
-
-    def finish(self) -> Completion | Incomplete:
-        """Give the answer if the document is whole and good."""
-        if self._left < 0:
-            return Incomplete("too_large")
-        try:
-            # Refuses invalid UTF-8, lone surrogates, NaN and endless nesting.
-            return self._judge(orjson.loads(b"".join(self._parts)))
-        except orjson.JSONDecodeError:
-            return Incomplete("invalid_json")

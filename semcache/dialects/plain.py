@@ -14,24 +14,10 @@ from typing import Any
 import orjson
 
 from semcache.core import JsonObject
+from semcache.dialects.chat.request import UNHEARD
 from semcache.errors import RequestError
 
-SILENT = frozenset(
-    {
-        "stream",
-        "stream_options",
-        "metadata",
-        "store",
-        "service_tier",
-        "user",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "cache_salt",
-        "prediction",
-    }
-)
+SILENT = UNHEARD | {"prediction"}
 """Fields of chat requests that only steer how an answer comes about."""
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 """Values that say nothing. (False and 0 do.)"""

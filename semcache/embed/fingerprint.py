@@ -15,25 +15,10 @@ from typing import Any
 import orjson
 
 from semcache.core import ChatRequest, ExactKey, JsonObject, Namespace, TenantId
+from semcache.dialects.chat.request import UNHEARD
 from semcache.embed.canonical import canonical_text
 
-IRRELEVANT_FIELDS = frozenset(
-    {
-        "stream",
-        "stream_options",
-        "metadata",
-        "store",
-        "service_tier",
-        "user",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "cache_salt",
-        "messages",
-        "model",
-    }
-)
+IRRELEVANT_FIELDS = UNHEARD | {"messages", "model"}
 """Fields that do not change the answer; `messages` and `model` enter by their own way."""
 
 _DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto"}

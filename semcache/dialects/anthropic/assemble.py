@@ -16,8 +16,9 @@ from semcache.dialects.anthropic.blocks import BlockMerge
 from semcache.dialects.anthropic.counts import merged
 from semcache.dialects.anthropic.stream import BESIDE, ENDING
 from semcache.dialects.dialect import Dialect, Incomplete
+from semcache.dialects.document import MAX_BYTES
 from semcache.dialects.halves import mended, parsed
-from semcache.dialects.keeping import MAX_BYTES, kept
+from semcache.dialects.keeping import kept
 from semcache.dialects.sse import SseEvent, SseSplitter
 from semcache.dialects.usage import read_anthropic
 

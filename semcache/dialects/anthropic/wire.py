@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from semcache.core import ChatRequest, Completion, JsonObject
@@ -15,7 +16,8 @@ from semcache.dialects.anthropic.request import read_request
 from semcache.dialects.anthropic.write import write_request
 from semcache.dialects.anthropic.writer import EventWriter
 from semcache.dialects.dialect import Assembler, ErrorWords, Family, Layout, Translated, Wanted, Written
-from semcache.dialects.keeping import DocumentAssembler
+from semcache.dialects.document import MEDIA_TYPES, DocumentAssembler
+from semcache.dialects.keeping import kept
 
 _PATH = "/v1/messages"
 _STREAMING = frozenset(("stream", "stream_options"))
@@ -63,7 +65,7 @@ class Messages:
         if content_type == "text/event-stream":
             return EventAssembler(self)
         # Some servers label their JSON as text; the document decides.
-        return DocumentAssembler(self) if content_type in ("application/json", "text/plain", "") else None
+        return DocumentAssembler(partial(kept, self)) if content_type in MEDIA_TYPES else None
 
     def read_answer(self, answer: JsonObject) -> dict[str, Any]:
         """Give a message as a `chat.completion`."""

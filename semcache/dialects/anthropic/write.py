@@ -12,23 +12,12 @@ from typing import Any
 from semcache.core import JsonObject
 from semcache.dialects.anthropic.options import EFFORTS
 from semcache.dialects.anthropic.said import Said
+from semcache.dialects.chat.request import UNHEARD
 from semcache.errors import RequestError
 
 MAX_TOKENS = 8192
 """The limit of an answer for which none was asked: this API wants one, and every model of it takes this."""
-_SILENT = frozenset(
-    (
-        "stream_options",
-        "metadata",
-        "store",
-        "service_tier",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "cache_salt",
-        "prediction",
-    )
-)
+_SILENT = UNHEARD - {"stream", "user", "safety_identifier"} | {"prediction"}
 """They change the way to an answer, not the answer."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _OWNERS = ("safety_identifier", "user")

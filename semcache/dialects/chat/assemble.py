@@ -6,9 +6,8 @@ wrong with them only makes the outcome `Incomplete`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
@@ -16,51 +15,27 @@ from semcache.core import Completion
 from semcache.dialects.chat.answer import DROPPED, complete
 from semcache.dialects.chat.merge import ChoiceMerge, FieldMerge
 from semcache.dialects.dialect import Assembler, Incomplete
+from semcache.dialects.document import MAX_BYTES, MEDIA_TYPES, DocumentAssembler
+from semcache.dialects.halves import mended, parsed
 from semcache.dialects.sse import SseEvent, SseSplitter
 from semcache.dialects.usage import read_usage
 
 _DONE = b"[DONE]"
 _PLAIN_EVENTS = (b"", b"message")
-MAX_BYTES = 16 * 1024 * 1024
 
 
 def chat_assembler(content_type: str) -> Assembler | None:
     """Choose by media type; None for what cannot be a chat answer."""
     if content_type == "text/event-stream":
         return StreamAssembler()
-    # Some servers label their JSON as text; the document decides.
-    return JsonAssembler() if content_type in ("application/json", "text/plain", "") else None
+    return JsonAssembler() if content_type in MEDIA_TYPES else None
 
 
-class JsonAssembler:
+class JsonAssembler(DocumentAssembler):
     """A whole answer in one JSON document."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._left = max_bytes
-        self._parts: list[bytes] = []
-
-    @property
-    def is_done(self) -> bool:
-        """Never known before the body's end."""
-        return False
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next decoded body bytes."""
-        self._left -= len(chunk)
-        if self._left < 0:
-            self._parts.clear()
-        else:
-            self._parts.append(chunk)
-
-    def finish(self) -> Completion | Incomplete:
-        """Give the answer if the document is whole and good."""
-        if self._left < 0:
-            return Incomplete("too_large")
-        try:
-            # Refuses invalid UTF-8, lone surrogates, NaN and endless nesting.
-            return complete(orjson.loads(b"".join(self._parts)))
-        except orjson.JSONDecodeError:
-            return Incomplete("invalid_json")
+        super().__init__(complete, max_bytes)
 
 
 def _as_it_is(choice: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +99,7 @@ class StreamAssembler:
         chunks: bytes | None = None
         try:
             if self._surrogates:
-                document = _mended(document)
+                document = mended(document)
             if self._top.lossy or any(choice.lossy for choice in self._choices.values()):
                 chunks = self._kept_chunks()
         except (ValueError, RecursionError):
@@ -167,15 +142,10 @@ class StreamAssembler:
     def _parse(self, data: bytes) -> Any:
         """Parse one event's JSON; None when it is none. Half a surrogate pair is let through."""
         try:
-            return orjson.loads(data)
-        except orjson.JSONDecodeError:
-            if b"\\u" not in data:
-                return None
-        try:
-            value = json.loads(data, parse_constant=_refuse)
-        except (ValueError, RecursionError):
+            value, halves = parsed(data)
+        except ValueError:
             return None
-        self._surrogates = True
+        self._surrogates = self._surrogates or halves
         return value
 
     def _merge(self, chunk: dict[str, Any]) -> None:
@@ -226,24 +196,3 @@ class StreamAssembler:
 
 def _is_chunk(value: Any) -> bool:
     return isinstance(value, dict) and value.get("object") in ("chat.completion.chunk", "text_completion")
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-def _mended(value: Any) -> Any:
-    """Join surrogate pairs that were cut in two.
-
-    Raises:
-        ValueError: a half has no partner.
-    """
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16")
-        case list():
-            return [_mended(item) for item in value]
-        case dict():
-            return {_mended(key): _mended(item) for key, item in value.items()}
-        case _:
-            return value

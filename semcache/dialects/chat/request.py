@@ -14,6 +14,22 @@ from semcache.dialects.closing import Closes, closing, last_text, text_part
 from semcache.errors import RequestError
 
 DIALECT = "openai.chat"
+UNHEARD = frozenset(
+    {
+        "stream",
+        "stream_options",
+        "metadata",
+        "store",
+        "service_tier",
+        "user",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "cache_salt",
+    }
+)
+"""Fields that no model hears of: they change no answer."""
 
 
 def parse_chat(body: dict[str, Any], path: str) -> ChatRequest:

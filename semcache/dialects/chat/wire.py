@@ -129,6 +129,7 @@ class ChatReader:
 
     def __init__(self) -> None:
         self._splitter = SseSplitter()
+        self._joiner = Joiner()
         self._done = False
 
     @property
@@ -144,7 +145,7 @@ class ChatReader:
         """Give nothing more; half an event is none."""
         for event in self._splitter.finish():
             self._done = self._done or event.raw.strip() in (b"data: [DONE]", b"data:[DONE]")
-        return []
+        return [_unreadable()] if self._joiner.waits else []
 
     def _chunk(self, data: bytes | None) -> dict[str, Any] | None:
         if not data:
@@ -153,12 +154,18 @@ class ChatReader:
             self._done = True
             return None
         try:
-            chunk = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            return {"error": {"message": "The upstream's stream cannot be read.", "type": "upstream_error"}}
+            chunk, has_halves = parsed(data)
+            if isinstance(chunk, dict) and (has_halves or self._joiner.waits):
+                chunk = self._joiner.joined(chunk)
+        except ValueError:
+            return _unreadable()
         if not isinstance(chunk, dict):
             return None
         return {name: value for name, value in chunk.items() if name not in ("id", "created")}
+
+
+def _unreadable() -> dict[str, Any]:
+    return {"error": {"message": "The upstream's stream cannot be read.", "type": "upstream_error"}}
 
 
 CHAT = Chat()

@@ -7,13 +7,14 @@ is only forwarded. `request` says what becomes of a prompt at a server that spea
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 
 from semcache.core import ChatRequest, Completion, JsonObject
 from semcache.dialects.chat.answer import DROPPED
-from semcache.dialects.chat.assemble import MAX_BYTES, StreamAssembler
+from semcache.dialects.chat.assemble import StreamAssembler
 from semcache.dialects.chat.render import (
     DONE,
     JsonParts,
@@ -36,8 +37,9 @@ from semcache.dialects.dialect import (
     Wanted,
     Written,
 )
+from semcache.dialects.document import MAX_BYTES, MEDIA_TYPES, DocumentAssembler
 from semcache.dialects.errors import openai_error, read_openai_error
-from semcache.dialects.keeping import DocumentAssembler, kept
+from semcache.dialects.keeping import kept
 from semcache.dialects.pieces import PIECE
 
 _MIDDLE = b'","object":"text_completion","created":'
@@ -80,7 +82,7 @@ class Completions:
         if content_type == "text/event-stream":
             return StreamAssembler(MAX_BYTES, lift, self._judged)
         # Some servers label their JSON as text; the document decides.
-        return DocumentAssembler(self) if content_type in ("application/json", "text/plain", "") else None
+        return DocumentAssembler(partial(kept, self)) if content_type in MEDIA_TYPES else None
 
     def read_answer(self, answer: JsonObject) -> dict[str, Any]:
         """Give the text as what an assistant said."""

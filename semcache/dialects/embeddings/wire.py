@@ -22,10 +22,10 @@ from semcache.dialects.dialect import (
     Wanted,
     Written,
 )
+from semcache.dialects.document import DocumentAssembler
 from semcache.dialects.embeddings import answer as answers
 from semcache.dialects.embeddings import request as requests
 from semcache.dialects.errors import openai_error, read_openai_error
-from semcache.dialects.keeping import DocumentAssembler
 from semcache.dialects.usage import zeroed
 from semcache.errors import RequestError
 
@@ -81,7 +81,7 @@ class Embeddings:
         """Collect documents."""
         # Some servers label their JSON as text; the document decides.
         known = content_type in ("application/json", "text/plain", "")
-        return DocumentAssembler(self, judge=answers.kept) if known else None
+        return DocumentAssembler(answers.kept) if known else None
 
     def read_answer(self, answer: JsonObject) -> dict[str, Any]:
         """Give a chat answer that says nothing."""

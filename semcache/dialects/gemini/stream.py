@@ -7,6 +7,7 @@ say `finishReason` in every piece prove nothing by it, so their streams are not 
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,10 @@ import orjson
 from semcache.core import Completion, JsonObject
 from semcache.dialects.chat.merge import FieldMerge
 from semcache.dialects.dialect import Dialect, Incomplete
+from semcache.dialects.document import MAX_BYTES, DocumentAssembler
 from semcache.dialects.gemini.answer import FRESH, is_blocked, parts_of
 from semcache.dialects.gemini.frames import ArraySplitter, Splitter
-from semcache.dialects.keeping import MAX_BYTES, DocumentAssembler, kept
+from semcache.dialects.keeping import kept
 from semcache.dialects.usage import read_gemini
 
 _NONE: frozenset[str] = frozenset()
@@ -266,7 +268,7 @@ class JsonAssembler:
             self._chosen = (
                 StreamAssembler(self._dialect, ArraySplitter(), must_close=True)
                 if begun.startswith(b"[")
-                else DocumentAssembler(self._dialect)
+                else DocumentAssembler(partial(kept, self._dialect))
             )
         self._chosen.feed(chunk)
 

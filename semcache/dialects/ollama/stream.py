@@ -14,7 +14,8 @@ import orjson
 from semcache.core import Completion, JsonObject
 from semcache.dialects.chat.merge import FieldMerge
 from semcache.dialects.dialect import Dialect, Incomplete, UsageMode
-from semcache.dialects.keeping import MAX_BYTES, kept
+from semcache.dialects.document import MAX_BYTES
+from semcache.dialects.keeping import kept
 from semcache.dialects.ollama.answer import FRESH, replayed, time_of
 from semcache.dialects.pieces import PIECE, pieces
 from semcache.dialects.usage import read_ollama

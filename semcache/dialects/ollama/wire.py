@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,8 +20,9 @@ from semcache.dialects.dialect import (
     Wanted,
     Written,
 )
+from semcache.dialects.document import MEDIA_TYPES, DocumentAssembler
 from semcache.dialects.errors import read_openai_error
-from semcache.dialects.keeping import DocumentAssembler
+from semcache.dialects.keeping import kept
 from semcache.dialects.ollama import answer as answers
 from semcache.dialects.ollama import live, request, stream
 from semcache.dialects.plain import too_deep
@@ -72,7 +74,7 @@ class OllamaChat:
         """Collect lines and documents."""
         if content_type in _STREAM_TYPES:
             return stream.StreamAssembler(self, self.shaped, self.own)
-        return DocumentAssembler(self) if content_type in ("application/json", "text/plain", "") else None
+        return DocumentAssembler(partial(kept, self)) if content_type in MEDIA_TYPES else None
 
     def read_answer(self, answer: JsonObject) -> dict[str, Any]:
         """Give an answer in chat's words."""

@@ -13,7 +13,8 @@ import orjson
 
 from semcache.core import Completion
 from semcache.dialects.dialect import Dialect, Incomplete
-from semcache.dialects.keeping import MAX_BYTES, kept
+from semcache.dialects.document import MAX_BYTES
+from semcache.dialects.keeping import kept
 from semcache.dialects.responses.agreement import Agreement
 from semcache.dialects.responses.answer import bare, bare_item
 from semcache.dialects.responses.events import ENDS

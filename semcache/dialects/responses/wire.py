@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,8 +20,9 @@ from semcache.dialects.dialect import (
     Wanted,
     Written,
 )
+from semcache.dialects.document import MEDIA_TYPES, DocumentAssembler
 from semcache.dialects.errors import openai_error, read_openai_error
-from semcache.dialects.keeping import DocumentAssembler
+from semcache.dialects.keeping import kept
 from semcache.dialects.responses import answer as answers
 from semcache.dialects.responses import request as requests
 from semcache.dialects.responses.layout import framed, has_own_events, laid_out
@@ -31,7 +33,6 @@ from semcache.dialects.responses.stream import StreamAssembler
 from semcache.dialects.responses.wording import LAST, error_event
 
 _STREAMING = frozenset(("stream", "stream_options"))
-_DOCUMENTS = ("application/json", "text/plain", "")
 
 
 class Responses:
@@ -64,7 +65,7 @@ class Responses:
         """Collect documents and streams of typed events."""
         if content_type == "text/event-stream":
             return StreamAssembler(self)
-        return DocumentAssembler(self) if content_type in _DOCUMENTS else None
+        return DocumentAssembler(partial(kept, self)) if content_type in MEDIA_TYPES else None
 
     def read_answer(self, answer: JsonObject) -> dict[str, Any]:
         """Give a response as a `chat.completion`."""

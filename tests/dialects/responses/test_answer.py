@@ -9,7 +9,7 @@ import pytest
 
 from semcache.core import Completion, Usage
 from semcache.dialects.dialect import Incomplete, Wanted
-from semcache.dialects.keeping import DocumentAssembler
+from semcache.dialects.document import DocumentAssembler
 from semcache.dialects.responses.wire import RESPONSES
 from tests.dialects.responses.told import ASKER, TEXT, USAGE, called, response, said, thought
 
