@@ -26,8 +26,10 @@ from semcache.decide.context.words import words_of
 ONE_CASE = 0.8
 """Least probability of chats that are one case."""
 _IN_BETWEEN = 0.5
-_MOST_SAID, _MOST_HEARD = 32, 64
-"""Clauses of one teller that are set against another's: every one against every one."""
+_MOST_SAID, _MOST_HEARD, _LONGEST = 32, 64, 80
+"""Clauses of one teller that are set against another's, every one against every one, and words of one of them."""
+_MOST_WORDS = 250
+"""Words of one user: what is compared takes some 50 ms at most."""
 
 
 class Reason(StrEnum):
@@ -187,7 +189,13 @@ def _beside(told: Telling) -> frozenset[tuple[str, ...]]:
 
 
 def _too_many(one: Telling, other: Telling) -> bool:
-    return any(len(told.user) > _MOST_SAID or len(told.heard) > _MOST_HEARD for told in (one, other))
+    return any(
+        len(told.user) > _MOST_SAID
+        or len(told.heard) > _MOST_HEARD
+        or sum(len(part.forms) for part in told.user) > _MOST_WORDS
+        or any(len(part.forms) > _LONGEST for part in (*told.user, *told.heard, *told.offer))
+        for told in (one, other)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -193,6 +194,62 @@ def test_too_long_chats_are_not_judged() -> None:
     assert open_texts(one, reading(CASE), kin) == ()
     assert agree(one, reading(CASE), NEARNESS, kin) == ("context-unread",)
     assert kin.rows == []
+
+
+WORDS = [
+    "engine",
+    "filter",
+    "pump",
+    "valve",
+    "hose",
+    "clamp",
+    "bracket",
+    "sensor",
+    "cable",
+    "relay",
+    "fuse",
+    "switch",
+    "panel",
+    "hinge",
+    "gasket",
+    "rotor",
+]
+
+
+def crowd(turns: int, other: int) -> str:
+    """A long chat of many things; `other` exchanges one word in each turn."""
+    said = []
+    for i in range(turns):
+        words = [WORDS[(i * 5 + k * 3) % len(WORDS)] for k in range(7)]
+        words[i % 7] = WORDS[(i + other) % len(WORDS)]
+        said.append(f"The {' '.join(words)} is loose. | I see the {words[0]} near the {words[3]}.")
+    return f"{' | '.join(said)} | How do I fix it?"
+
+
+@pytest.mark.parametrize("turns", [10, 20, 30])
+def test_comparing_long_chats_takes_milliseconds(judge: Judge, turns: int) -> None:
+    one, other = reading(crowd(turns, 1)), reading(crowd(turns, 2))
+    for warm in (False, True):
+        start = time.process_time()
+        agree(one, other, None, judge)
+        open_texts(one, other, judge)
+        assert agree(one, other, NEARNESS, judge)
+        assert time.process_time() - start < (0.3 if warm else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("My tap " + "leaks drips " * 250, "My tap " + "drips leaks " * 250),
+        ("My tap | " + "leaks drips " * 250, "My tap | " + "drips leaks " * 250),
+    ],
+)
+def test_long_clauses_are_not_judged(one: str, other: str) -> None:
+    asked = Stub(1.0)
+    ends = (" | How do I fix it?", " | I see. | How do I fix it?")
+    left, right = (reading(chat + ends["|" not in chat]) for chat in (one, other))
+    assert agree(left, right, NEARNESS, asked)
+    assert asked.rows == []
 
 
 def test_small_talk_is_known_of_known_encoders_only(judge: ChatJudge) -> None:
