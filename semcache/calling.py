@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from semcache.core import CachePolicy, Caller, Draft
+from semcache.core import CachePolicy, Caller, ChatRequest, Draft
 from semcache.dialects.request import in_chat
 from semcache.dialects.unsaid import refusal
 from semcache.journey import Asked, Backend, Step
@@ -50,6 +50,14 @@ def spoken(asked: Asked, backend: Backend) -> Asked:
             pair for pair in asked.answer_changing if not pair[0].encode().startswith(_OF_A_DIALECT)
         ),
     )
+
+
+def renamed(asked: Asked, request: ChatRequest) -> Asked:
+    """Give the same for a request whose model's name was resolved: not even bytes that cannot be hashed say another one."""
+    if asked.raw_body is None:
+        return replace(asked, request=request)
+    body = request.body if request.native is None else request.native
+    return replace(asked, request=request, raw_body=json.dumps(body).encode())
 
 
 def is_translated(asked: Asked) -> bool:

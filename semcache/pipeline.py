@@ -19,7 +19,7 @@ from typing import Any
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.auditing.hits import would_be
-from semcache.calling import call_of, flight_key, spoken
+from semcache.calling import call_of, flight_key, renamed, spoken
 from semcache.core import (
     Bypass,
     Completion,
@@ -348,7 +348,7 @@ class Pipeline:
         """Resolve the policy and work out who the request could share an answer with."""
         request, named = effective(asked.request, self.aliases)
         backend = self.backend_of(asked.caller.tenant, asked.upstream or named)
-        asked = spoken(asked if request is asked.request else replace(asked, request=request), backend)
+        asked = spoken(asked if request is asked.request else renamed(asked, request), backend)
         if asked.raw_body is None and asked.request.native is None:
             request = in_order(asked.request, snapshot.prefix(asked.caller.tenant).rewrite)
             asked = asked if request is asked.request else replace(asked, request=request)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
-from semcache.calling import auth_of, call_of, is_translated, spoken
+from semcache.calling import auth_of, call_of, is_translated, renamed, spoken
 from semcache.core import Caller, Directives, TenantId
 from semcache.dialects.chat.request import parse_chat
 from semcache.dialects.chat.wire import Chat
 from semcache.dialects.dialect import Family
+from semcache.dialects.request import in_chat
 from semcache.dialects.unsaid import NothingAsked, refusal
 from semcache.errors import RequestError
 from semcache.journey import Asked, Backend
 from semcache.policy.loader import load_default
+from semcache.routing.aliases import Alias, effective
 from tests.fakes.generator import FakeGenerator, FakeReply
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "stream": True}
@@ -129,6 +132,21 @@ def test_text_that_is_no_unicode_goes_on_as_it_came_or_escaped() -> None:
     found = call_of(spoken(replace(odd, request=chat), other), other, policy, SNAPSHOT).body
     assert isinstance(found, bytes)
     assert b"\\ud800" in found
+
+
+def test_text_that_is_no_unicode_gets_no_client_past_the_name_that_its_model_stands_for() -> None:
+    raw = b'{"model": "mini", "model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "\\ud800"}]}'
+    odd = {**NATIVE, "messages": [{"role": "user", "content": "\ud800"}]}
+    came = replace(asked(), raw_body=raw)
+    came = replace(came, request=replace(came.request, native=odd))
+    told, _ = effective(came.request, {"m": Alias("mini")})
+    for who, request in ((backend(Other.name), told), (backend("openai.chat"), in_chat(told))):
+        found = renamed(came, request)
+        policy = SNAPSHOT.resolve(found.request, found.caller, found.directives)
+        body = call_of(found, who, policy, SNAPSHOT).body
+        assert isinstance(body, bytes)
+        assert json.loads(body, object_pairs_hook=list)[0] == ("model", "mini")
+        assert body.count(b'"model"') == 1
 
 
 TENANT = TenantId("t")

@@ -204,6 +204,15 @@ async def test_an_error_is_said_once_and_last() -> None:
     assert b"[DONE]" not in found
 
 
+async def test_a_character_may_be_cut_in_two() -> None:
+    stream = events().replace(b'"text":"Good day."', rb'"text":"\ud83d"', 1)
+    more = rb'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ude00"}}'
+    stream = stream.replace(b"event: content_block_stop", b"data: " + more + b"\n\nevent: content_block_stop")
+    found = chat_of(await asked_for(stream))
+    assert isinstance(found, Completion)
+    assert orjson.loads(found.body)["choices"][0]["message"]["content"] == "\U0001f600"
+
+
 async def test_an_end_without_a_reason_is_none() -> None:
     stream = events().replace(b'"stop_reason":"end_turn"', b'"stop_reason":null')
     assert b"too early" in await asked_for(stream)

@@ -92,6 +92,32 @@ def test_errors_and_what_is_no_answer(dialect: Dialect) -> None:
             whole_in(dialect, 200, body)
 
 
+def pieces(*deltas: dict[str, Any]) -> bytes:
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    # Characters outside ASCII as escapes, as many servers write them.
+    return sse_bytes([json.dumps(chunk) for chunk in (*chunks, end)])
+
+
+@pytest.mark.parametrize("dialect", FRAMED, ids=framing)
+def test_a_character_may_be_cut_in_two(dialect: Dialect) -> None:
+    stream = pieces(
+        {"content": "a\ud83d", "reasoning_content": "\ud83d"},
+        {"reasoning_content": "\ude01"},
+        {"content": "\ude00b"},
+    )
+    assert said(dialect, live(dialect, stream)) == "a\U0001f600b"
+
+
+@pytest.mark.parametrize("dialect", FRAMED, ids=framing)
+@pytest.mark.parametrize(
+    "deltas",
+    [({"content": "a\ud83d"},), ({"content": "\ud83d"}, {"content": "b"})],
+)
+def test_half_a_character_is_no_text(dialect: Dialect, deltas: tuple[dict[str, Any], ...]) -> None:
+    assert b"cannot be read" in live(dialect, pieces(*deltas))
+
+
 @pytest.mark.parametrize("dialect", FRAMED, ids=framing)
 def test_an_upstream_that_does_not_stream_is_heard_all_the_same(dialect: Dialect) -> None:
     found = stream_in(dialect, orjson.dumps(chat_body("Good day.")), "f00d" * 6, 1)

@@ -15,6 +15,7 @@ from semcache.dialects.chat.assemble import chat_assembler
 from semcache.dialects.chat.render import DONE, json_parts, sse_parts
 from semcache.dialects.dialect import Assembler, ErrorWords, Family, Layout, Translated, Wanted, Written
 from semcache.dialects.errors import openai_error, read_openai_error
+from semcache.dialects.halves import Joiner, dumped, parsed
 from semcache.dialects.sse import SseSplitter
 
 _PATH = "/v1/chat/completions"
@@ -114,10 +115,10 @@ class ChatWriter:
     def feed(self, chunk: Mapping[str, Any]) -> bytes:
         """Give the event of a chunk."""
         if chunk.get("error"):
-            return b"data: " + orjson.dumps(chunk) + b"\n\n"
+            return b"data: " + dumped(chunk) + b"\n\n"
         if not self._include_usage and not chunk.get("choices") and chunk.get("usage"):
             return b""
-        return b"data: " + orjson.dumps({**self._frame, **chunk}) + b"\n\n"
+        return b"data: " + dumped({**self._frame, **chunk}) + b"\n\n"
 
     def finish(self) -> bytes:
         """Give the end mark."""
