@@ -8,6 +8,7 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich.markup import escape
@@ -18,6 +19,8 @@ from semcache.cli.screen import wide_console
 from semcache.errors import SemcacheError
 
 _TIMEOUT = 10.0
+_CHAT = "/v1/chat/completions"
+_MESSAGES = "/v1/messages"
 
 
 def explain(
@@ -26,6 +29,16 @@ def explain(
         Path | None,
         typer.Option(
             help="File with a whole request body as JSON, instead of a question. All its fields count."
+        ),
+    ] = None,
+    path: Annotated[
+        str,
+        typer.Option(help="Where the request of --request would go, as in /v1/messages or /api/chat."),
+    ] = _CHAT,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A header that the request would carry, as in 'anthropic-version: 2023-06-01'; again for more."
         ),
     ] = None,
     model: Annotated[str, typer.Option(help="The model the request would name.")] = "local",
@@ -38,13 +51,20 @@ def explain(
     """Show the decision for a question without answering, asking or storing anything."""
     if bool(question) == (request is not None):
         raise typer.BadParameter("give a question, or --request FILE")
+    if question and path != _CHAT:
+        raise typer.BadParameter("--path goes with --request FILE")
     headers = {"content-type": "application/json"}
+    if path == _MESSAGES:
+        # None is answered without one, and another version is another request: the official client may send another.
+        headers["anthropic-version"] = "2023-06-01"
+    headers |= dict(map(_header, header or ()))
     if key:
         headers["authorization"] = f"Bearer {key}"
     if domain:
         headers["semcache-domain"] = domain
     body = _read(request) if request is not None else _body(question, system, model)
-    told = _post(f"{url.rstrip('/').removesuffix('/v1')}/semcache/explain", body, headers)
+    where = f"{url.rstrip('/').removesuffix('/v1')}/semcache/explain"
+    told = _post(where if path == _CHAT else f"{where}?path={quote(path, safe='/')}", body, headers)
     if as_json:
         typer.echo(json.dumps(told, ensure_ascii=False))
         return
@@ -52,6 +72,13 @@ def explain(
     for name, value in told.items():
         table.add_row(name.replace("_", " "), escape(_shown(value)))
     wide_console().print(table)
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, found, value = text.partition(":")
+    if not (found and name.strip()):
+        raise typer.BadParameter("--header is NAME: VALUE")
+    return name.strip().lower(), value.strip()
 
 
 def _body(question: str, system: str, model: str) -> bytes:

@@ -16,6 +16,8 @@ from starlette.exceptions import HTTPException
 
 import semcache
 from semcache.core import Draft, Hit
+from semcache.dialects.request import CHAT_PATH
+from semcache.dialects.table import dialect_at
 from semcache.errors import RequestError, SemcacheError
 from semcache.journey import Asked, Trace
 from semcache.pipeline import Pipeline
@@ -24,7 +26,7 @@ from semcache.proxy.directives import directives_of
 from semcache.proxy.errors import error_reply
 from semcache.proxy.feedback import Feedback, take_feedback
 from semcache.proxy.headers import read_request_headers
-from semcache.proxy.recent import read_chat
+from semcache.proxy.recent import read_request
 from semcache.proxy.status import told
 
 EnginePage = Callable[[str], Awaitable[tuple[int, str, bytes]]]
@@ -159,13 +161,19 @@ def _explain_decisions(app: FastAPI, parts: OwnParts) -> None:
         body = await request.body()
         if len(body) > _EXPLAIN_LIMIT:
             raise RequestError("The body is too large to explain.", status=413, code="request_too_large")
-        parsed = read_chat(body)
+        path = request.query_params.get("path", CHAT_PATH)
+        dialect = dialect_at(path)
+        if dialect is None:
+            words = f"No model is asked at {path}; requests go to /v1/chat/completions, /v1/messages, /api/chat ..."
+            raise RequestError(words, code="unknown_url", param="path")
+        parsed = read_request(dialect, body, path)
         asked = Asked(
             request=parsed.request,
             caller=caller,
             directives=directives_of(headers.ours, parsed.cache_object),
             answer_changing=headers.answer_changing,
             upstream=headers.upstream,
+            dialect=dialect,
         )
         feature = asked.request.uncacheable or asked.request.exact_only
         return explained(await parts.pipeline.explain(asked)) | {"closed_by": feature}

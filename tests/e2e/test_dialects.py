@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from semcache.core import Completion
+from semcache.dialects.table import BY_NAME
 from tests.e2e.running import Proxy, Reply, running
 from tests.fakes.upstream_server import (
     ByRequest,
     Seen,
     UpstreamServer,
+    chat_chunks,
     chat_json,
     cut,
     error_reply,
@@ -20,6 +24,7 @@ from tests.fakes.upstream_server import (
     json_reply,
     reply,
     sse_bytes,
+    sse_events,
 )
 
 JSON = {"content-type": "application/json"}
@@ -159,6 +164,62 @@ def test_a_client_that_wants_a_stream_gets_one_from_an_upstream_that_has_none(
     assert [part["candidates"][0]["content"]["parts"][0]["text"] for part in array.json()] == ["Whole.", ""]
 
 
+LIMIT = {
+    "/v1/chat/completions": ("openai.chat", {"max_tokens": 50}),
+    "/v1/messages": ("anthropic.messages", {"max_tokens": 50}),
+    "/api/chat": ("ollama.chat", {"options": {"num_predict": 50}}),
+    "/api/generate": ("ollama.generate", {"options": {"num_predict": 50}}),
+    "/v1beta/models/m:generateContent": ("gemini.generate", {"generationConfig": {"maxOutputTokens": 50}}),
+    f"{GEMINI}?alt=sse": ("gemini.generate", {"generationConfig": {"maxOutputTokens": 50}}),
+    GEMINI: ("gemini.generate", {"generationConfig": {"maxOutputTokens": 50}}),
+}
+
+
+def crowd(question: str) -> list[tuple[str, dict[str, Any], bool]]:
+    """Give the same question in every dialect and wire mode: path, body, whether it streams."""
+    found: list[tuple[str, dict[str, Any], bool]] = []
+    for path, (_, limit) in LIMIT.items():
+        if "models" in path:
+            found.append((path, {**gemini(question), **limit}, "stream" in path))
+            continue
+        said = {"prompt": question} if path.endswith("generate") else ollama(question)
+        found += [
+            (path, {"model": "m", **said, **limit, "stream": stream}, stream) for stream in (True, False)
+        ]
+    return found
+
+
+def test_a_thousand_who_ask_the_same_in_all_dialects_are_one_call(
+    proxy: Proxy, upstream: UpstreamServer
+) -> None:
+    text = "Good day, 雪."
+    chunks = [sse_bytes([chunk], done=False) for chunk in chat_chunks(("Good ", "day, ", "雪."))]
+
+    def slowly(seen: Seen) -> object:
+        if seen.json().get("stream"):
+            return sse_events([*chunks, b"data: [DONE]\n\n"], pause=0.2)
+        return chat_json(text, delay=1.0)
+
+    upstream.script = ByRequest(slowly)
+    everybody = crowd("Who says what to whom?")
+    jobs = [everybody[number % len(everybody)] for number in range(1000)]
+    with ThreadPoolExecutor(150) as pool:
+        replies = list(pool.map(lambda job: ask(proxy, job[0], job[1]), jobs))
+    assert upstream.calls == 1
+    for (path, _, streams), got in zip(jobs, replies, strict=True):
+        dialect = BY_NAME[LIMIT[path][0]]
+        assembler = dialect.assembler(got.headers["content-type"].partition(";")[0])
+        assert assembler is not None
+        assembler.feed(got.body)
+        found = assembler.finish()
+        assert isinstance(found, Completion), (path, got.body)
+        assert json.loads(found.body)["choices"][0]["message"]["content"] == text
+        assert ("content-length" in got.headers) is not streams
+        array = path == GEMINI
+        kind = b"application/json" if array or not streams else dialect.stream_type.partition(b";")[0]
+        assert got.headers["content-type"].partition(";")[0] == kind.decode()
+
+
 def test_an_answer_that_is_none_is_an_error(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = reply(b"<html>", headers=[("content-type", "text/html")])
     got = ask(proxy, "/api/chat", ollama("Is it HTML?", stream=False))
@@ -193,6 +254,10 @@ def test_text_completions_are_cached_in_their_own_words(proxy: Proxy, upstream: 
     again = client.completions.with_raw_response.create(model="m", prompt="once upon")
     assert first.choices[0].text == again.parse().choices[0].text == "after once upon"
     assert again.headers["semcache-outcome"] == "exact"
+    explained = ask(proxy, "/semcache/explain?path=/v1/completions", {"model": "m", "prompt": "once upon"})
+    assert explained.json()["decision"] == "hit"
+    nowhere = ask(proxy, "/semcache/explain?path=/v1/files", {"model": "m"})
+    assert (nowhere.status, "/v1/messages" in nowhere.body.decode()) == (400, True)
     stream = client.completions.create(model="m", prompt="once upon", stream=True)
     assert "".join(part.choices[0].text for part in stream if part.choices) == "after once upon"
     assert upstream.calls == 1
