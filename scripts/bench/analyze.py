@@ -1,6 +1,6 @@
 """How fast a log is analysed, and in how much memory: a log of this size is made up, looked through, and counted.
 
-    .venv/bin/python scripts/bench/analyze.py [--rows 100000] [--bytes 2000] [--reversed] [--no-lint]
+    .venv/bin/python scripts/bench/analyze.py [--rows 100000] [--bytes 2000] [--dialect openai.chat] [--reversed] [--no-lint]
 
 Without asking the log again of the pipeline, whose time is what `--minutes` of `semcache analyze` says.
 """
@@ -24,6 +24,9 @@ from semcache.advise.pricing import Pricing
 from semcache.advise.reading import opened_logs
 from semcache.advise.rows import Watcher
 from semcache.cost.prices import PriceBook
+from semcache.dialects.chat.wire import CHAT
+from semcache.dialects.dialect import Dialect
+from semcache.dialects.table import BY_NAME
 from semcache.policy.loader import load_default
 
 WORDS = [
@@ -48,14 +51,19 @@ WORDS = [
     "why",
 ]
 START = 1767312000.0
+TALKING = ("openai.chat", "openai.responses", "anthropic.messages", "ollama.chat", "gemini.generate")
+"""Dialects that have conversations."""
 
 
 def text(rng: random.Random, size: int) -> str:
     return " ".join(rng.choices(WORDS, k=max(1, size // 5)))
 
 
-def rows(count: int, size: int, seed: int) -> Iterator[str]:
-    """Four system prompts, a third with a document, one question in four new; a request every two seconds."""
+def rows(count: int, size: int, seed: int, dialect: Dialect = CHAT) -> Iterator[str]:
+    """Four system prompts, a third with a document, one question in four new; a request every two seconds.
+
+    All in the words of a dialect.
+    """
     rng = random.Random(seed)
     systems = [text(rng, size // 3) for _ in range(4)]
     documents = [text(rng, size // 2) for _ in range(max(1, count // 40))]
@@ -71,13 +79,17 @@ def rows(count: int, size: int, seed: int) -> Iterator[str]:
             ]
         messages.append({"role": "user", "content": rng.choice(questions)})
         answer = {"role": "assistant", "content": text(rng, size // 6)}
+        asked = dialect.write({"model": "gpt-4o-mini", "temperature": 0, "messages": messages})
+        said = {
+            "model": "gpt-4o-mini",
+            "choices": [{"index": 0, "message": answer, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": size // 5, "completion_tokens": size // 24},
+        }
         record = {
             "timestamp": at,
-            "request": {"model": "gpt-4o-mini", "temperature": 0, "messages": messages},
-            "response": {
-                "choices": [{"index": 0, "message": answer, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": size // 5, "completion_tokens": size // 24},
-            },
+            "url": asked.path,
+            "request": asked.body,
+            "response": said if dialect is CHAT else dialect.write_answer(said),
             "latency_ms": 900,
             "user": f"u{number % 500}",
         }
@@ -91,6 +103,9 @@ def main() -> None:
     parser.add_argument(
         "--reversed", action="store_true", help="newest first, so that rows have to be sorted"
     )
+    parser.add_argument(
+        "--dialect", choices=TALKING, default=CHAT.name, help="whose requests and answers they are"
+    )
     parser.add_argument("--no-lint", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a thousand rows: shows that it runs")
@@ -101,7 +116,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.jsonl"
         with path.open("w") as file:
-            made = rows(count, given.bytes, given.seed)
+            made = rows(count, given.bytes, given.seed, BY_NAME[given.dialect])
             file.writelines(list(made)[::-1] if given.reversed else made)
         told = measured(path, lint=not given.no_lint)
     told["requests_a_second"] = round(count / told["cpu_seconds"])
