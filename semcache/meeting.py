@@ -95,8 +95,7 @@ async def agreeing(
     """Keep the candidates whose conversations come to the same; else give the nearest one's reasons.
 
     Their similarity becomes that of the last questions, which is what thresholds are about; that of the whole
-    texts only has to be near. With `kin`, chats told in other words may agree as well, and the nearer of both
-    similarities counts: a short question says little of itself.
+    texts only has to be near. With `kin`, chats told in other words may agree as well.
 
     Raises:
         EncoderError: the encoder failed.
@@ -120,7 +119,7 @@ async def agreeing(
             nearness = Nearness(candidate.similarity, last)
             against = agree(meeting.reading, stored, nearness, kin, talk.get)
             if not against:
-                kept.append(Candidate(entry, last if kin is None else max(last, candidate.similarity)))
+                kept.append(Candidate(entry, last))
         reasons = reasons or against
     return kept, () if kept else reasons
 

@@ -114,3 +114,15 @@ async def test_an_entry_of_another_format_only_misses() -> None:
     old = candidate(turns(CASE), b'[1,"","how do i repair it?",[],[],[],[],"","",0]', 1.0)
     agreed, why = await agreeing(meeting, request, POLICY, encoder, await encoder.encode("x"), [old], Judge())
     assert (agreed, why) == ([], ("context-unread",))
+
+
+async def test_what_agrees_is_measured_by_its_question() -> None:
+    """Whole texts are near where all before is equal, whatever is asked."""
+    other = CASE.replace("How do I repair it?", "Who sells new ones?")
+    request, encoder, judge = request_of(turns(CASE)), FakeEncoder(), Judge()
+    meeting = await meet(request, PLACES, encoder, judge)
+    found = [candidate(turns(other), read(turns(other), "").context, 0.95)]
+    embedding = await encoder.encode(meeting.reading.text)
+    agreed, why = await agreeing(meeting, request, POLICY, encoder, embedding, found, judge)
+    assert why == ()
+    assert all(one.similarity < 0.5 for one in agreed)

@@ -9,7 +9,7 @@ for b too) and `category`. For each pair four counts, each a part of the one bef
 - near: and last questions and resolved texts are near enough on the reference scale, and the
   judge of chats has nothing against the whole;
 - gate: and the gate has nothing against the last questions;
-- policy: and the nearer of last questions and resolved texts reaches the chat domain's own threshold.
+- policy: and the last questions reach the chat domain's own threshold (equal ones always do).
 
 Beside them `alike`: pairs that do not agree but may be one case in other words; such a pair is never served
 directly.
@@ -163,8 +163,7 @@ class Meter:
             return
         near = not against
         gate = near and not vetoes(a, b, GateRules())
-        counted = last if self.kin is None else max(last, nearness.resolved)
-        policy = gate and counted >= self.policy.threshold
+        policy = gate and last >= self.policy.threshold
         tally.passed.update(step for step, ok in zip(STEPS, (True, near, gate, policy), strict=True) if ok)
 
 
