@@ -94,7 +94,8 @@ class InTurn:
 
 
 def talks(word: str) -> list[Conversation]:
-    return [Conversation(number, f"{word}: {SYSTEM}") for number in range(6)]
+    # Seven over three nodes: in turn, each conversation is elsewhere in every round.
+    return [Conversation(number, f"{word} {number}: {SYSTEM}") for number in range(7)]
 
 
 def share(conversations: list[Conversation]) -> float:
@@ -111,7 +112,7 @@ async def test_conversations_find_their_prompts_computed(tmp_path: Path) -> None
             for _ in range(3):
                 await turns(route, by_affinity, 3)
                 await turns(rivals, in_turn, 3)
-            assert share(by_affinity) > share(in_turn) + 0.05
+            assert share(by_affinity) > share(in_turn) + 0.2
             homes = [talk.where[-1] for talk in by_affinity]
             assert all(len(set(talk.where)) == 1 for talk in by_affinity)
             lost = homes[0]

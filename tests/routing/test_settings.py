@@ -10,7 +10,7 @@ import yaml
 
 from semcache.errors import PolicyError
 from semcache.routing.settings import UpstreamSettings, codes_of, statuses_of
-from semcache.settings import Settings, load_settings
+from semcache.settings import Settings, key_of, load_settings
 
 A = {"base_url": "http://127.0.0.1:1/v1"}
 B = {"base_url": "http://127.0.0.1:2/v1"}
@@ -188,3 +188,11 @@ def test_failures_are_statuses_and_codes() -> None:
     said = (429, "5xx", "late", "disconnected")
     assert statuses_of(said) == {429, *range(500, 600)}
     assert codes_of(said) == {"upstream_timeout", "upstream_disconnected"}
+
+
+def test_a_key_that_is_not_there_is_named_with_its_upstream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with pytest.raises(PolicyError, match=r"^upstreams\.alpha\.api_key: .*NO_SUCH_KEY is not set"):
+        key_of("alpha", "env:NO_SUCH_KEY")
+    with pytest.raises(PolicyError, match=r"^upstreams\.alpha\.api_key: a secret must be a reference"):
+        key_of("alpha", "sk-bare")
