@@ -44,7 +44,7 @@ from semcache.routing.settings import (
 from semcache.routing.sharing import Sharing
 from semcache.routing.target import Member, Spoken, Target
 from semcache.routing.widths import Widths
-from semcache.settings import Settings, resolve_secret
+from semcache.settings import Settings, key_of
 
 _VERSIONS = {"anthropic.messages": ((b"anthropic-version", b"2023-06-01"),)}
 """What dialects want to be told beside the request."""
@@ -114,7 +114,7 @@ def _backend(member: Member, upstream: UpstreamSettings) -> Backend:
     return Backend(
         generator=member,
         identity=member.name,
-        authorization=f"Bearer {resolve_secret(upstream.api_key)}" if upstream.api_key else None,
+        authorization=f"Bearer {key_of(member.name, upstream.api_key)}" if upstream.api_key else None,
         stream_usage=upstream.stream_usage,
         predicts=upstream.predicted_outputs,
         speaks=upstream.native,
@@ -186,7 +186,7 @@ class _Built:
             family=family,
             weight=target.weight,
             model=target.model or "",
-            key=key_pair(family, resolve_secret(key)) if key is not None else None,
+            key=key_pair(family, key_of(target.name, key)) if key is not None else None,
             is_own=same_model if target.stored is None else target.stored,
             is_fallback=is_fallback,
             takes_client_keys=self.route.client_keys == "all" or self._is_beside(target.name, first.name),

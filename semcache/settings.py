@@ -365,3 +365,15 @@ def resolve_secret(reference: str) -> str:
         except OSError as error:
             raise PolicyError(f"the secret file cannot be read: {error}") from None
     raise PolicyError("a secret must be a reference: env:NAME or file:/path")
+
+
+def key_of(upstream: str, reference: str) -> str:
+    """Resolve the key of an upstream.
+
+    Raises:
+        PolicyError: it is not there; says whose it is.
+    """
+    try:
+        return resolve_secret(reference)
+    except PolicyError as error:
+        raise PolicyError(f"upstreams.{upstream}.api_key: {error}") from None

@@ -45,7 +45,12 @@ def explain(
     system: Annotated[str, typer.Option(help="The system prompt the request would carry.")] = "",
     domain: Annotated[str, typer.Option(help="Ask for this (stricter) domain.")] = "",
     url: Annotated[str, typer.Option(help="The running proxy.")] = "http://127.0.0.1:8080",
-    key: Annotated[str, typer.Option(help="API key, if the proxy wants one.", envvar="SEMCACHE_KEY")] = "",
+    key: Annotated[
+        str,
+        typer.Option(
+            help="API key that the client sends: answers are kept apart by key.", envvar="SEMCACHE_KEY"
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Show the decision for a question without answering, asking or storing anything."""

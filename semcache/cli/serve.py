@@ -26,7 +26,7 @@ from semcache.cli.workers import WorkerOrder, read_order, run_workers
 from semcache.errors import PolicyError
 from semcache.parts import upstreams_known
 from semcache.policy.loader import load_default, load_directory
-from semcache.settings import Settings
+from semcache.settings import Settings, key_of
 
 _ENDED_AT_START = 128 + signal.SIGTERM
 
@@ -59,6 +59,10 @@ def serve(
         admin=None if admin_port is None else {"port": admin_port},
     )
     refuse_exposed(settings)
+    for name, told in settings.all_upstreams.items():
+        if told.api_key is not None:
+            # A key that is not there ends here, in one line.
+            key_of(name, told.api_key)
     screen = Screen()
     fetch_needed(settings, screen)
     with uvloop_runner() as runner:

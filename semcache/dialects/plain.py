@@ -214,7 +214,8 @@ def _only(value: Mapping[str, Any], known: frozenset[str], where: str) -> None:
 
 def no_word(param: str, whose: str) -> RequestError:
     """Build the refusal of a chat request that a dialect cannot say."""
-    return RequestError(f"'{param}' cannot be asked of {whose}.", param=param, code="unsupported_parameter")
+    message = f"{whose} has nothing for '{param}': leave it out, or ask an upstream of another API."
+    return RequestError(message[0].upper() + message[1:], param=param, code="unsupported_parameter")
 
 
 def asked_calls(message: JsonObject, place: str, whose: str) -> tuple[Call, ...]:

@@ -90,7 +90,10 @@ class Said:
         self._open.append({"type": "tool_result", "tool_use_id": asked, "content": content})
 
 
-def _refused(param: str, why: str = "Anthropic's API has no word for it") -> RequestError:
+def _refused(
+    param: str,
+    why: str = "Anthropic's API has nothing for it; leave it out, or ask an upstream of another API",
+) -> RequestError:
     return RequestError(f"{param}: {why}.", code="unsupported_parameter", param=param)
 
 

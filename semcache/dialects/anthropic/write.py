@@ -61,7 +61,10 @@ def write_request(chat: JsonObject) -> dict[str, Any]:
     return {**body, **_tools(chat)}
 
 
-def _refused(param: str, why: str = "Anthropic's API has no word for it") -> RequestError:
+def _refused(
+    param: str,
+    why: str = "Anthropic's API has nothing for it; leave it out, or ask an upstream of another API",
+) -> RequestError:
     return RequestError(f"{param}: {why}.", code="unsupported_parameter", param=param)
 
 
