@@ -62,7 +62,8 @@ from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
 from semcache.reviewing_parts import ReviewShelves, feedback_of, revising_of, sights_of, sweeping
-from semcache.routing_parts import aliases_of, backends_of
+from semcache.routing.hearing import Ears
+from semcache.routing_parts import aliases_of, backends_of, told_to
 from semcache.settings import Settings, resolve_secret
 from semcache.sighting.watches import Watches
 from semcache.standings import Standings
@@ -169,7 +170,8 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
 
     later = asyncio.get_running_loop().call_soon
     prefixes = prefixes_of(settings, clock, later) if wiring.engine_socket else None
-    backends = backends_of(settings, wiring.engine_socket, prefixes)
+    ears = Ears()
+    backends = backends_of(settings, wiring.engine_socket, prefixes, ears)
     backends = interpreted(backends, Ids().completion, clock.now)
     for backend in backends.values():
         stack.push_async_callback(backend.generator.aclose)
@@ -198,6 +200,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         wiring.store_url,
         prior,
     )
+    told_to(ears, parts.metrics.routes)
     parts.watch_over_hits()
     stack.push_async_callback(parts.auditing.flush)
     stack.push_async_callback(parts.sights.flush)

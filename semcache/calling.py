@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from semcache.core import CachePolicy, Caller, ChatRequest, Draft
+from semcache.core import CachePolicy, Caller, ChatRequest, Draft, Scope
 from semcache.dialects.request import in_chat
 from semcache.dialects.unsaid import refusal
 from semcache.journey import Asked, Backend, Step
@@ -94,7 +94,7 @@ def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnaps
     The local engine is told, beside it, whose the prompt is under `policy`, which `by` gave.
     """
     request = asked.request
-    affinity = affinity_of(request, f"{asked.caller.tenant}\0{asked.caller.principal}")
+    affinity = affinity_of(request, _owner(asked, policy))
     headers = [pair for pair in asked.headers if pair[0].lower() not in _OF_THE_BODY]
     headers += [_JSON, (b"accept-encoding", b"identity")]
     headers += auth_of(backend, asked.caller, native=request.native is not None)
@@ -113,6 +113,12 @@ def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnaps
         body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
     content = _content(asked, backend, body)
     return UpstreamCall("POST", request.path, tuple(headers), content, affinity=affinity)
+
+
+def _owner(asked: Asked, policy: CachePolicy) -> str:
+    """Name who shares computed prompts, as `journey.partition_of` names who shares answers."""
+    user = asked.directives.user or asked.request.end_user if policy.scope is Scope.USER else ""
+    return f"{asked.caller.tenant}\0{asked.caller.principal}\0{user}"
 
 
 def flight_key(step: Step, *, drafts: bool) -> str:

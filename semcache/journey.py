@@ -165,7 +165,7 @@ class Trace:
         told = answered(headers)
         if told is not None:
             self.backend, self.model = told.upstream, told.model or self.model
-            self.is_foreign = not told.is_own
+            self.is_foreign, self.is_local = not told.is_own, told.is_inner
 
     @property
     def is_drafted(self) -> bool:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from semcache.answer.interpreting import Interpreter
 from semcache.answer.limits import Limits
 from semcache.answer.upstream import HttpUpstream
+from semcache.cost.route_metrics import RouteMetrics
 from semcache.dialects.dialect import Family
 from semcache.dialects.table import BY_NAME
 from semcache.journey import Backend
@@ -80,6 +81,12 @@ def backends_of(
     if ears is not None:
         ears.members = tuple(members.values())
     return backends
+
+
+def told_to(ears: Ears, metrics: RouteMetrics) -> None:
+    """Let metrics hear of routed calls, and look at the loads of the upstreams."""
+    ears.listener = metrics
+    metrics.loads.members = ears.members
 
 
 def aliases_of(settings: Settings) -> dict[str, Alias]:

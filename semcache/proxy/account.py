@@ -14,6 +14,7 @@ from semcache.answer.usage_seen import settled
 from semcache.answer.usage_watch import ReplyWatch
 from semcache.core import Usage
 from semcache.proxy.headers import Pair
+from semcache.routing.told import answered
 
 _STREAMS = ("text/event-stream", "application/x-ndjson")
 
@@ -40,6 +41,8 @@ class Account:
         """What is asked of a model; `other` where nothing is."""
         self.streams = False
         """The reply comes in pieces."""
+        self.backend = ""
+        """Who on a route answered; "" where no route was asked."""
         self._asked = AskedWatch(self.route, path)
         self._reply: ReplyWatch | None = None
         self._status = 0
@@ -58,6 +61,8 @@ class Account:
 
     def answered(self, status: int, headers: Sequence[Pair]) -> None:
         """Note the head of the reply."""
+        told = answered(headers)
+        self.backend = told.upstream if told is not None else ""
         self._status = status
         if self.route == OTHER or not 200 <= status < 300:
             return

@@ -143,7 +143,7 @@ class Target:
     @property
     def answered(self) -> Answered:
         """What its answers are marked with."""
-        return Answered(self.name, self.model, self.is_own)
+        return Answered(self.name, self.model, self.is_own, self.is_inner)
 
     def call(self, call: UpstreamCall, written_for: Family) -> UpstreamCall | None:
         """Give the call with its own key and its name of the model; None where it cannot be told so.

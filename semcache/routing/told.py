@@ -15,18 +15,20 @@ Pair = tuple[bytes, bytes]
 _UPSTREAM = b"semcache-upstream:"
 _MODEL = b"semcache-model:"
 _FOREIGN = b"semcache-foreign:"
+_INNER = b"semcache-inner:"
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """Who answered: the upstream's name, the model it was asked for ("": the one that the client asked for).
 
-    `is_own`: its answers count as the route's, and may be stored under it.
+    `is_own`: its answers count as the route's, and may be stored under it. `is_inner`: it is the engine of this machine.
     """
 
     upstream: str
     model: str = ""
     is_own: bool = True
+    is_inner: bool = False
 
 
 class Told:
@@ -57,6 +59,8 @@ class Told:
             ours.append((_MODEL, said.model.encode("utf-8", "surrogatepass")))
         if not said.is_own:
             ours.append((_FOREIGN, b"1"))
+        if said.is_inner:
+            ours.append((_INNER, b"1"))
         return (*self._reply.headers, *ours)
 
     def body(self) -> AsyncIterator[bytes]:
@@ -70,8 +74,8 @@ class Told:
 
 def answered(headers: Iterable[Pair]) -> Answered | None:
     """Read from a head who answered; None: no route was asked."""
-    found = {name: value for name, value in headers if name in (_UPSTREAM, _MODEL, _FOREIGN)}
+    found = {name: value for name, value in headers if name in (_UPSTREAM, _MODEL, _FOREIGN, _INNER)}
     if _UPSTREAM not in found:
         return None
     model = found.get(_MODEL, b"").decode("utf-8", "surrogatepass")
-    return Answered(found[_UPSTREAM].decode(), model, _FOREIGN not in found)
+    return Answered(found[_UPSTREAM].decode(), model, _FOREIGN not in found, _INNER in found)

@@ -138,6 +138,12 @@ def test_who_answered_is_told(proxy: Proxy, upstreams: dict[str, UpstreamServer]
     assert proxy.chat("How deep is Lake Baikal?").headers["semcache-upstream"] == "spare"
 
 
+def test_routed_calls_are_counted(proxy: Proxy) -> None:
+    before = proxy.metric("semcache_route_calls_total")
+    proxy.chat("Is this one counted?", {"semcache-mode": "off"})
+    assert proxy.metric("semcache_route_calls_total") == before + 1
+
+
 def test_a_passed_file_goes_to_the_first_alone(proxy: Proxy, upstreams: dict[str, UpstreamServer]) -> None:
     upstreams["main"].script = error_reply(503)
     assert proxy.request("POST", "/v1/files", b"x" * 100, {"content-type": "text/plain"}).status == 503
