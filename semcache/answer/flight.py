@@ -187,6 +187,16 @@ class Ticket:
             await flight.changed()
         return flight.outcome or Incomplete("cut")
 
+    def change(self, word: str) -> None:
+        """Leave for the flight of those whom this one's answer is of no use to either, by their `word`; or start it.
+
+        Nothing of this one's may have been used; start again with `head`.
+        """
+        self._flight.remove(self)
+        self._key = None if self._key is None else f"{self._key}:{word}"
+        self._attempts, self._settled = 0, False
+        self._board()
+
     @property
     def pays(self) -> bool:
         """Whether the call is this request's to pay for: it made it, or whoever did left it to this one before its end.

@@ -169,7 +169,7 @@ class Exchange:
         trace.answered_by(head.headers)
         streams = self._streams(head, trace)
         if not ticket.leader and head.status < 300 and streams != asked.request.stream:
-            await self._relay_other_mode(ticket, trace)
+            await self._relay_other_mode(answer, asked)
         elif streams:
             await self._relay_stream(answer, asked, head)
         else:
@@ -182,15 +182,20 @@ class Exchange:
         native = trace.spoken == self._dialect.name and head.status < 300
         return native and head.content_type.encode() == self._dialect.stream_type.partition(b";")[0]
 
-    async def _relay_other_mode(self, ticket: Ticket, trace: Trace) -> None:
-        """A follower that asked for the other wire mode waits for the whole answer."""
-        answer = await ticket.completion()
-        stream = self._asked is not None and self._asked.request.stream
-        if isinstance(answer, Incomplete) or not self._dialect.can_replay(answer, stream=stream):
+    async def _relay_other_mode(self, answer: Forwarded, asked: Asked) -> None:
+        """A follower that asked for the other wire mode waits for the whole answer; one cut short is for its own mode alone."""
+        ticket, trace = answer.ticket, answer.trace
+        whole = await ticket.completion()
+        if whole == Incomplete("cut"):
+            # It failed for all; were everybody to try again, a crowd would.
             raise UpstreamError("The shared upstream call gave no whole answer.", code="upstream_incomplete")
-        trace.completion = answer
+        if isinstance(whole, Incomplete) or not self._dialect.can_replay(whole, stream=asked.request.stream):
+            ticket.change("stream" if asked.request.stream else "whole")
+            await self._relay(answer, asked)
+            return
+        trace.completion = whole
         head = forward_headers(trace, 200, self.request_id, named=False)
-        await self._replay(answer, "", head)
+        await self._replay(whole, "", head)
 
     async def _relay_whole(self, ticket: Ticket, asked: Asked, trace: Trace, head: Head) -> None:
         """Gather a JSON reply (of whatever status), then write it with its length."""

@@ -16,6 +16,7 @@ from tests.fakes.upstream_server import (
     ByRequest,
     Seen,
     UpstreamServer,
+    chat_body,
     chat_chunks,
     chat_json,
     cut,
@@ -219,6 +220,31 @@ def test_a_thousand_who_ask_the_same_in_all_dialects_share_their_calls(
         array = path == GEMINI
         kind = b"application/json" if array or not streams else dialect.stream_type.partition(b";")[0]
         assert got.headers["content-type"].partition(";")[0] == kind.decode()
+
+
+def test_who_waits_for_an_answer_that_is_cut_short_makes_a_call_of_its_own(
+    proxy: Proxy, upstream: UpstreamServer
+) -> None:
+    """What is only for its own caller is no answer for another wire mode."""
+
+    def cut_short(seen: Seen) -> object:
+        if not seen.json().get("stream"):
+            return json_reply(chat_body("Half", finish_reason="length"))
+        chunks = chat_chunks(["Half"], finish="length")
+        return sse_events([*(sse_bytes([chunk], done=False) for chunk in chunks), sse_bytes([])], pause=0.2)
+
+    upstream.script = ByRequest(cut_short)
+    everybody = [one for one in crowd("How does it end?") if one[0] != "/v1/chat/completions"]
+    with ThreadPoolExecutor(len(everybody)) as pool:
+        replies = list(pool.map(lambda job: ask(proxy, job[0], job[1]), everybody))
+    for (path, _, _), got in zip(everybody, replies, strict=True):
+        assert (got.status, got.headers["semcache-outcome"]) == (200, "miss"), got.body
+        assert b"Half" in got.body, path
+        assert b"error" not in got.body
+    whole = proxy.client().chat.completions.create(
+        model="m", max_tokens=50, messages=[{"role": "user", "content": "How does it end?"}]
+    )
+    assert whole.choices[0].finish_reason == "length"
 
 
 def test_an_answer_that_is_none_is_an_error(proxy: Proxy, upstream: UpstreamServer) -> None:
