@@ -21,6 +21,7 @@ from semcache.journey import Backend
 from semcache.ports import Clock, RecordSink
 from semcache.proxy.account import Account
 from semcache.proxy.admission import Admission
+from semcache.proxy.aliasing import renamed
 from semcache.proxy.body import ClientGone, read_body
 from semcache.proxy.directives import labels_of
 from semcache.proxy.errors import error_reply, request_ids
@@ -113,7 +114,11 @@ class Edge:
             headers = read_request_headers(scope["headers"], key)
             caller = passed.caller = self.admission.caller(scope, headers)
             passed.labels = named(labels_of(headers.ours), caller.labels)
-            backend = self.backend_of(caller.tenant, headers.upstream)
+            plain = await renamed(scope, receive, headers, self.models.aliases)
+            if plain.scope is not scope:
+                passed.account = Account(scope["method"], plain.scope["path"])
+            scope, receive, headers = plain.scope, plain.receive, plain.headers
+            backend = self.backend_of(caller.tenant, plain.upstream)
             passed.backend = backend
             read = partial(read_body, receive, headers.content_length, _SMALL, _SMALL_SECONDS)
             if await self._listed(passed, scope, watched, backend, caller, read):
@@ -207,7 +212,7 @@ class _Passed:
             estimated=used.is_estimated,
             key_name=caller.key_name if caller else "",
             labels=self.labels,
-            backend=backend.generator.name if backend else "",
+            backend=self.account.backend or (backend.generator.name if backend else ""),
             is_local=backend is not None and backend.prefixes is not None,
             hold=self.hold,
         )

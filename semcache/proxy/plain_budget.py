@@ -79,7 +79,7 @@ class PlainBudget:
         raw: bytes | None = None
         if _is_json(scope) and headers.content_encoding is None:
             raw = await read_body(receive, headers.content_length, self.body_limit, self.body_deadline)
-            receive = _again(raw, receive)
+            receive = again(raw, receive)
             body = _object(raw)
         call = Call(
             tenant=caller.tenant,
@@ -121,7 +121,7 @@ def _model(body: Mapping[str, Any]) -> str:
     return model if isinstance(model, str) else ""
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def again(body: bytes, receive: Receive) -> Receive:
     """Give a receive callable that begins with a body that was read, and goes on with what comes after it."""
     waiting: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
