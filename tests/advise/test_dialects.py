@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from semcache.advise.asked import asked_of
-from semcache.advise.formats.bodies import Request, request_of
+from semcache.advise.formats.bodies import EMBEDDED, Request, request_of
 from semcache.advise.rows import LogRow
 from semcache.core import ChatRequest, TenantId
 from semcache.embed.fingerprint import Partition, exact_key, namespace_of
@@ -176,3 +176,9 @@ def test_a_dialect_is_told_by_the_address_before_its_looks() -> None:
 )
 def test_a_request_that_its_api_would_refuse_is_told_so(raw: dict[str, Any]) -> None:
     assert isinstance(request_of(raw), str)
+
+
+def test_what_is_embedded_is_no_question() -> None:
+    raw = {"model": "m", "input": ["go"]}
+    assert request_of(raw, "/v1/embeddings") == EMBEDDED == request_of({**raw, "encoding_format": "float"})
+    assert read_request(raw).source == "responses"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from semcache.advise.formats.fields import Fields
-from semcache.advise.formats.looks import dialect_of_request
+from semcache.advise.formats.looks import dialect_of_request, is_embedding
 from semcache.advise.rows import NO_MODEL, NOTHING, Beside
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Dialect
@@ -28,6 +28,7 @@ Body = dict[str, Any]
 NO_MESSAGES = "holds no messages"
 ODD_MESSAGE = "has a message that is no object with a role"
 ONLY_ANSWERS = "holds only what an assistant said"
+EMBEDDED = "asks for vectors, not for an answer"
 ODD_REQUEST = "is a request with a field of another kind than its API has"
 
 
@@ -50,6 +51,8 @@ def request_of(raw: Fields, path: str = "") -> Request | str:
     if isinstance(raw.get("conversations"), list) and raw["conversations"] and not raw.get("messages"):
         turns = [_told(turn) for turn in raw["conversations"]]
         raw = {"model": raw.get("model"), "messages": turns}
+    if is_embedding(raw, path):
+        return EMBEDDED
     dialect = dialect_of_request(raw, path)
     if dialect is None:
         return NO_MESSAGES

@@ -11,6 +11,7 @@ from semcache.dialects.anthropic.wire import MESSAGES
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.completions.wire import COMPLETIONS
 from semcache.dialects.dialect import Dialect
+from semcache.dialects.embeddings.wire import EMBEDDINGS
 from semcache.dialects.gemini.wire import GEMINI
 from semcache.dialects.ollama.wire import OLLAMA_CHAT, OLLAMA_GENERATE
 from semcache.dialects.responses.wire import RESPONSES
@@ -19,6 +20,7 @@ from semcache.dialects.table import dialect_at
 _BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document")
 _OF_OLLAMA = ("options", "keep_alive", "think")
 _OF_COMPLETIONS = ("max_tokens", "temperature", "top_p", "stop", "logprobs", "echo", "suffix", "best_of", "n")
+_OF_EMBEDDINGS = ("encoding_format", "dimensions")
 _EVENTS = ("message_start", "message_delta", "message_stop", "ping")
 
 
@@ -65,6 +67,13 @@ def is_request(raw: Fields) -> bool:
         and isinstance(raw.get("model"), str)
         and any(name in raw for name in (*_OF_OLLAMA, *_OF_COMPLETIONS))
     )
+
+
+def is_embedding(raw: Fields, path: str = "") -> bool:
+    """Tell a request for vectors, which has its `input` in common with Responses."""
+    if "input" not in raw or "messages" in raw:
+        return False
+    return dialect_at(path) is EMBEDDINGS or any(name in raw for name in _OF_EMBEDDINGS)
 
 
 def is_anthropic(raw: Fields) -> bool:
