@@ -75,6 +75,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
     Randomness is taken out (lifetimes are not spread), and what a process remembers of the store
     is left out: every decision reads the store, as the first one of a worker does.
     """
+    judge = None if parts.verifier is None else open_judge(parts.verifier)
     return Pipeline(
         policies=lambda: snapshot,
         encoder=parts.encoder,
@@ -91,7 +92,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
         clock=parts.clock,
         spawn=parts.spawn,
         verifier=parts.verifier,
-        kin=None if parts.verifier is None else open_judge(parts.verifier),
+        kin=judge,
         standings=parts.standings,
         watch=None,
         revising=None,
@@ -106,6 +107,7 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
             spawn=parts.spawn,
             new_id=parts.new_id,
             jitter=lambda: 0.5,
+            kin=judge,
         ),
     )
 

@@ -6,6 +6,7 @@ Reads the question only; every doubt is read as yes. Knows nothing of what was s
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from semcache.decide.context.clauses import asks
 from semcache.decide.context.words import base, units
@@ -138,7 +139,7 @@ def leans(words: tuple[str, ...], joined: str, body: str) -> bool:
         or any(joined.startswith(half) or f" {half}" in joined for half in _HALVES)
     ):
         return True
-    own = [unit for unit in units(body) if base(unit.lstrip("=")) not in _ATTRIBUTES]
+    own = [unit for unit in units(body) if not _is_attribute(unit)]
     if (
         _DOCUMENTS.search(joined)
         or (_DEFINITE.search(_cased(body)) and len(set(own)) < _WHOLE)
@@ -153,6 +154,18 @@ def leans(words: tuple[str, ...], joined: str, body: str) -> bool:
     # `the capital of Peru` is whole; `delivery to Norway` is of something.
     bare = len(own) == len(units(body))
     return len(set(own)) < (1 if _named(body) and bare else _MANY)
+
+
+def _is_attribute(unit: str) -> bool:
+    return base(unit.lstrip("=")) in _ATTRIBUTES or unit in _attribute_units()
+
+
+@lru_cache(maxsize=1)
+def _attribute_units() -> frozenset[str]:
+    """`delivery` is read as the unit of all words for delivering."""
+    return frozenset(
+        unit for word in ("delivery", "shipping", "price", "warranty", "deadline") for unit in units(word)
+    )
 
 
 def is_to_those_who_serve(words: tuple[str, ...]) -> bool:
