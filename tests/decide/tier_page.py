@@ -20,7 +20,7 @@ HEAD = """\
 A stored answer is served to the *same* request (exact tier), or to another one that means the same (semantic tier). This page says to which requests
 the second, or both, are closed. It is written from the table that decides (`semcache/decide/tiers.py` and `answer_tiers.py`, `semcache/dialects/closing.py`): a test compares
 them, and every row has a test in both directions, a request that it closes and a plain one beside it that is served. `Semcache-Reason` has the reason of each reply;
-`semcache explain` tells it without asking anything, and the feature (`closed by`).
+`semcache explain` tells it without asking anything, and the feature (`closed by`): of a question, or with `--request FILE --path /v1/messages` of a whole request in any dialect.
 
 "Equal requests only" means: equal in every field that may change an answer, the text included.
 """
