@@ -137,6 +137,37 @@ def test_whatever_may_change_an_answer_is_part_of_the_identity(
     assert (after == before) == alike, path
 
 
+_HINTS = frozenset(("cache_control", "stream_options", "metadata", "labels"))
+"""Objects that only say how a call is handled."""
+
+
+@each
+@few
+@given(requests(), questions(), st.sampled_from((1, "", [], {}, False, 0)), st.integers(0, 10**6))
+def test_what_nobody_knows_counts_wherever_it_stands_whatever_it_holds(
+    dialect: Dialect, chat: dict[str, Any], question: dict[str, Any], value: Any, at: int
+) -> None:
+    """Servers may fold the case of names, or know fields that we do not: an empty `System` may undo a `system`."""
+    asked = written(dialect, chat, question)
+    body, place = asked.body, (asked.path, asked.query)
+    before = identity(dialect, body, *place)
+    found = [(path, one) for path, one in by.objects(body) if not _HINTS.intersection(path)]
+    path, one = found[at % len(found)]
+    for name in ("x_vendor", *(known.capitalize() for known in one if known.capitalize() != known)):
+        changed = json.loads(json.dumps(body))
+        inner = changed
+        for step in path:
+            inner = inner[step]
+        inner[name] = value
+        try:
+            after = identity(dialect, changed, *place)
+        except RequestError:
+            continue
+        if path == () and name.lower() in _NOT_IDENTITY and dialect.family != "ollama":
+            continue
+        assert after != before, (*path, name)
+
+
 def in_chats_words(dialect: Dialect, body: dict[str, Any], place: tuple[str, bytes]) -> str | None:
     """Give the identity at a backend that is asked in chat; None where it would be refused."""
     request = request_of(dialect, json.loads(json.dumps(body)), *place)

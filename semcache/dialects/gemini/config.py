@@ -11,6 +11,7 @@ from typing import Any
 
 from semcache.core import JsonObject
 from semcache.dialects.gemini.schema import json_schema
+from semcache.dialects.gemini.spelling import FORMS
 from semcache.dialects.plain import EMPTY
 from semcache.errors import RequestError
 
@@ -79,6 +80,9 @@ class Config:
         rest: dict[str, Any] = {}
         for name, value in config.items():
             is_read_apart = name in _FORM or (name == "thinkingConfig" and isinstance(value, dict))
+            if value in EMPTY and name not in FORMS["config"] and value is not None:
+                # Said twice, in two spellings, or nobody's: who knows whether nothing is meant by it.
+                rest[name] = value
             if value in EMPTY or is_read_apart:
                 continue
             words, is_lost = _setting(name, value)

@@ -8,7 +8,7 @@ from semcache.core import JsonObject
 from semcache.dialects.dialect import Translated
 from semcache.dialects.gemini.config import Config
 from semcache.dialects.gemini.contents import chat_text, plain_texts, read_contents
-from semcache.dialects.gemini.spelling import spelled
+from semcache.dialects.gemini.spelling import FORMS, spelled
 from semcache.dialects.gemini.target import (
     DEFAULT_VERSION,
     gemini_target,
@@ -43,8 +43,13 @@ def read(body: JsonObject, path: str, raw_query: bytes) -> Translated:
     system = _system(asked.get("systemInstruction"), config)
     for name, value in asked.items():
         is_told = name in ("contents", "systemInstruction") or (name, value) == ("model", f"models/{model}")
-        if not is_told and name not in IRRELEVANT and value not in EMPTY:
+        if is_told or name in IRRELEVANT:
+            continue
+        if value not in EMPTY:
             config.add(name, value)
+        elif name not in FORMS["request"] and value is not None:
+            # Said twice, in two spellings, or nobody's: who knows whether nothing is meant by it.
+            config.rest[name] = value
     if turns.rest:
         config.rest["contents"] = turns.rest
     unsayable = [*config.unsayable, *turns.unsayable, *(f"query.{name}" for name, _ in query.rest)]

@@ -65,8 +65,11 @@ class Messages:
         place = f"messages[{number}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise RequestError(f"'{place}' must be an object with a role.", param=f"{place}.role")
-        rest = {k: v for k, v in message.items() if k not in _SAYABLE and v not in EMPTY}
-        self.unsayable += [f"{place}.{name}" for name in rest if name not in _OF_TOOLS]
+        # Servers fold the case of names: what is empty says nothing only under a name that is known.
+        rest = {k: v for k, v in message.items() if k not in _SAYABLE and not (k in _OF_TOOLS and v in EMPTY)}
+        self.unsayable += [
+            f"{place}.{name}" for name, value in rest.items() if name not in _OF_TOOLS and value not in EMPTY
+        ]
         out: dict[str, Any] = {"role": message["role"], "content": None}
         odd = [name for name, is_odd in _oddities(message) if is_odd]
         if not odd:

@@ -34,6 +34,24 @@ _OPTIONS = {
     "max_completion_tokens": "num_predict",
 }
 """Chat's fields that are options here."""
+_KNOWN = frozenset(
+    (
+        *(
+            "model",
+            "messages",
+            "prompt",
+            "system",
+            "images",
+            "stream",
+            "keep_alive",
+            "options",
+            "format",
+            "think",
+        ),
+        *("tools", "truncate", "shift", "logprobs", "top_logprobs", "raw", "template", "suffix", "context"),
+    )
+)
+"""Top-level fields whose empty values say nothing. Servers fold the case of names: an empty `System` is no such field."""
 _OWN_OF_GENERATE = frozenset(("prompt", "system", "images"))
 _CLOSING = ("raw", "template", "suffix")
 """Fields of generate by which its prompt is no plain question."""
@@ -87,7 +105,12 @@ def _read(body: JsonObject, messages: list[Any], told: frozenset[str], path: str
         raise RequestError("'stream' must be true or false.", param="stream")
     reading = _Reading()
     for name, value in body.items():
-        if name not in told and name not in IRRELEVANT and name != "model" and value not in EMPTY:
+        if name not in _KNOWN and name.casefold() == "model":
+            # The server would take it for the model, and ask another one than was looked at here.
+            raise RequestError(f"'{name}' must be written 'model'.", param=name)
+        if name not in _KNOWN and value in EMPTY:
+            reading.keep(name, value, lost=False)
+        elif name not in told and name not in IRRELEVANT and name != "model" and value not in EMPTY:
             _field(reading, name, value)
     streams = stream is not False
     if streams:
@@ -142,7 +165,10 @@ def _chat_format(value: Any) -> dict[str, Any]:
 def _options(reading: _Reading, options: JsonObject) -> None:
     rest: dict[str, Any] = {}
     for name, value in options.items():
-        if value in EMPTY or name in TUNING:
+        if name in TUNING or (value in EMPTY and name in _OPTIONS.values()):
+            continue
+        if value in EMPTY:
+            rest[name] = value
             continue
         words = _option(name, value)
         reading.chat |= words

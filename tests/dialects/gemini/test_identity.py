@@ -60,6 +60,10 @@ def test_names_that_users_give_are_not_respelled() -> None:
     assert identity(body("hi", x_new={"a_b": 1})) != identity(body("hi", x_new={"aB": 1}))
     twice = {**config(topK=1), "generation_config": {"topK": 2}}
     assert identity(twice) != identity(config(topK=1))
+    for nothing in ({}, [], ""):
+        assert identity({**config(topK=1), "generation_config": nothing}) != identity(config(topK=1))
+        stops = config(stopSequences=["x"], stop_sequences=nothing)
+        assert identity(stops) != identity(config(stopSequences=["x"]))
 
 
 def snake(value: Any, form: str) -> Any:

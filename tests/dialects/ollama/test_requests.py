@@ -337,3 +337,20 @@ def test_what_chat_asks_comes_back(dialect: OllamaChat, more: dict[str, Any]) ->
     wanted = json.loads(json.dumps(body).replace("developer", "system"))
     assert {name: read.body.get(name) for name in wanted} == wanted
     assert read.unsayable == ()
+
+
+@pytest.mark.parametrize("name", ["Model", "MODEL", "mOdel"])
+def test_no_other_spelling_of_model_gets_past_the_one_that_is_looked_at(name: str) -> None:
+    """Ollama's server folds the case of names, and takes the last."""
+    with pytest.raises(RequestError) as caught:
+        asked({**chat("hi"), name: "other"})
+    assert (caught.value.status, caught.value.param) == (400, name)
+
+
+@pytest.mark.parametrize("name", ["System", "sy\u017ftem", "PROMPT", "Format"])
+@pytest.mark.parametrize("value", ["", [], {}])
+def test_what_would_undo_a_field_is_part_of_the_identity(name: str, value: Any) -> None:
+    plain = {"model": "m", "prompt": "hi", "system": "Be brief.", "format": "json"}
+    assert identity({**plain, name: value}, OLLAMA_GENERATE) != identity(plain, OLLAMA_GENERATE)
+    said = {"role": "user", "content": "hi"}
+    assert identity(chat({**said, "Content": value})) != identity(chat(said))
