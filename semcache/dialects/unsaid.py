@@ -6,6 +6,7 @@ from semcache.core import ChatRequest
 from semcache.errors import RequestError
 
 _EMBEDDINGS = "openai.embeddings"
+_RESPONSES = "openai.responses"
 _COMPLETIONS = "openai.completions"
 _SHOWN = 5
 """Fields that a message names at most."""
@@ -29,6 +30,9 @@ def refusal(request: ChatRequest, backend: str) -> RequestError:
     if request.dialect == _EMBEDDINGS:
         message = f"The upstream '{backend}' makes no embeddings; {other}."
         return RequestError(message, code="unsupported_parameter", param=names[0])
+    if request.dialect == _RESPONSES and names[0] == "input":
+        message = "'input' must be a text or a non-empty array of items that messages can hold."
+        return RequestError(message, code="unsupported_parameter", param="input")
     message = f"The upstream '{backend}' does not speak this API ({request.dialect}); it is asked for chat completions"
     if request.dialect == _COMPLETIONS and names[0] == "prompt":
         message += f", which answer one text. Send one text in each request, or {other}."

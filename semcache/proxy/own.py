@@ -97,7 +97,8 @@ def own_app(parts: OwnParts) -> FastAPI:
 
 
 def _show_health(app: FastAPI, parts: OwnParts) -> None:
-    @app.get("/")
+    # Programs made for Ollama look for a server here before anything else, with HEAD.
+    @app.api_route("/", methods=["GET", "HEAD"])
     async def about() -> dict[str, str]:
         return {
             "name": "semcache",

@@ -97,6 +97,7 @@ def test_our_own_errors_do_as_well(proxy: Proxy) -> None:
 
 def test_programs_made_for_ollama_find_their_model(proxy: Proxy, upstream: UpstreamServer) -> None:
     """They look at it and load it before they say anything, in their own words."""
+    assert (proxy.request("HEAD", "/").status, proxy.request("HEAD", "/").body) == (200, b"")
     listed = {"object": "list", "data": [{"id": "m", "object": "model", "created": 1, "owned_by": "o"}]}
     upstream.script = json_reply(listed)
     shown = ask(proxy, "/api/show", {"model": "m"})
