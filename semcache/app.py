@@ -13,7 +13,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 
 from semcache.answer.engine_door import EngineDoor, Warmed
 from semcache.answer.flight import Flights
@@ -36,6 +35,7 @@ from semcache.parts import (
     Ids,
     assembler_for,
     interpreted,
+    judge_of_chats,
     log_standing,
     open_or_do_without,
     tell,
@@ -164,7 +164,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     index = FaissIndex(new_gpu_index=gpu_factory())
     near = NearCache(settings.store.near_entries, settings.store.near_bytes)
     listeners: list[Callable[[Change], None]] = [near.on_change]
-    follower = Follower(store, index, encoder, on_change=partial(tell, listeners))
+    follower = Follower(store, index, encoder, on_change=lambda change: tell(listeners, change))
     tasks.spawn(follower.run())
     tasks.spawn(tidying(store))
 
@@ -372,7 +372,7 @@ class _Parts:
             clock=self.clock,
             spawn=self.tasks.spawn,
             verifier=self.verifier,
-            kin=self.verifier,
+            kin=judge_of_chats(self.verifier),
             standings=self.standings,
             watch=Watches(self.auditing, self.sights, self.costs.prompts()),
             revising=self.revising,

@@ -19,6 +19,7 @@ import structlog
 from semcache.answer.interpreting import Interpreter
 from semcache.answer.shared import Head
 from semcache.core import CachePolicy, EntryId, TenantId
+from semcache.decide.context import judge as chats
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing, State
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
@@ -92,6 +93,17 @@ def verifier_or_none() -> tuple[ForestVerifier | None, Prior | None]:
             "no verifier: only exact repeats will be served where policies ask for one", problem=str(error)
         )
         return None, None
+
+
+def judge_of_chats(verifier: ForestVerifier | None) -> chats.ChatJudge | None:
+    """Load what holds conversations against each other; without it they are matched by their words alone."""
+    if verifier is None:
+        return None
+    try:
+        return chats.open_judge(verifier)
+    except EncoderError as error:
+        _log.error("no judge of conversations: only those told in the same words match", problem=str(error))
+        return None
 
 
 def log_standing(tenant: TenantId, domain: str, standing: Standing) -> None:

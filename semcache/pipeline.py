@@ -35,7 +35,7 @@ from semcache.core import (
     TenantId,
 )
 from semcache.decide import admission
-from semcache.decide.context import Kin
+from semcache.decide.context import Judge
 from semcache.decide.decision import Asker, Candidate, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
@@ -91,7 +91,7 @@ class Pipeline:
     policies: Callable[[], PolicySnapshot]
     encoder: Encoder | None
     verifier: Verifier | None
-    kin: Kin | None
+    kin: Judge | None
     standings: Allowance
     watch: Watch | None
     revising: Revising | None
@@ -253,7 +253,7 @@ class Pipeline:
         candidates = found
         if meeting.is_bound:
             candidates, against = await agreeing(
-                meeting, step.asked.request, policy, encoder, embedding, candidates
+                meeting, step.asked.request, policy, encoder, embedding, candidates, self.kin
             )
             if against:
                 return Miss(Reason.CONTEXT.value, against)

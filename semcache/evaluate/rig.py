@@ -107,7 +107,6 @@ def build_pipeline(parts: Parts, snapshot: PolicySnapshot) -> Pipeline:
             spawn=parts.spawn,
             new_id=parts.new_id,
             jitter=lambda: 0.5,
-            kin=judge,
         ),
     )
 
