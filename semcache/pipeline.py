@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,7 @@ from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
 from semcache.decide.vouching import vouched
 from semcache.dialects.dialect import Assembler
+from semcache.dialects.repeating import Repeatable
 from semcache.embed.fingerprint import exact_key, key_in, namespace_of
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import (
@@ -110,6 +111,7 @@ class Pipeline:
     memory: Memory
     clock: Clock
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
+    repeatable: Repeatable = field(default_factory=Repeatable)
 
     async def answer(self, asked: Asked) -> Answer:
         """Serve from the cache or open the way to an upstream.
@@ -215,10 +217,13 @@ class Pipeline:
         return entry if entry is not None and self._servable(step, entry, now) else None
 
     def _servable(self, step: Step, entry: Entry, now: float) -> bool:
-        """A stored answer repeats only where the client's dialect and wire mode lose nothing of it."""
-        whole = step.asked.dialect.can_replay(entry.completion, stream=step.asked.request.stream)
         asker = step.asker if entry.review.only or AUTHOR in entry.barred else ""
-        return whole and is_servable(step.policy, step.asked.directives, entry, now, asker)
+        good = is_servable(step.policy, step.asked.directives, entry, now, asker)
+        return good and self._repeats(step, entry)
+
+    def _repeats(self, step: Step, entry: Entry) -> bool:
+        """A stored answer repeats only where the client's dialect and wire mode lose nothing of it."""
+        return self.repeatable(entry, step.asked.dialect, stream=step.asked.request.stream)
 
     async def _by_meaning(self, step: Step) -> Decision:
         """Encode, search inside the namespace, re-read what was found, decide."""
@@ -279,8 +284,8 @@ class Pipeline:
             if isinstance(near, Miss):
                 return near
             entries = await self.store.get_many(place.tenant, [entry_id for entry_id, _ in near])
-            pairs = zip(near, entries, strict=True)
-            candidates = [Candidate(e, s) for (_, s), e in pairs if e and _belongs(e, step, place, embedding)]
+            found = [(e, s) for e, (_, s) in zip(entries, near, strict=True) if e and self._repeats(step, e)]
+            candidates = [Candidate(e, s) for e, s in found if _belongs(e, place, embedding)]
             ghosts = [name for (name, _), entry in zip(near, entries, strict=True) if entry is None]
             if not ghosts:
                 break
@@ -389,8 +394,7 @@ def _both(own: list[Candidate] | Miss, public: list[Candidate] | Miss) -> list[C
     return own if isinstance(public, Miss) else own + public
 
 
-def _belongs(entry: Entry, step: Step, place: Namespace, embedding: Embedding) -> bool:
+def _belongs(entry: Entry, place: Namespace, embedding: Embedding) -> bool:
     """The index may be behind: what it found must still be of this namespace and this encoder."""
     same_encoder = entry.embedding is not None and entry.embedding.encoder == embedding.encoder
-    whole = step.asked.dialect.can_replay(entry.completion, stream=step.asked.request.stream)
-    return same_encoder and whole and entry.namespace == place.digest
+    return same_encoder and entry.namespace == place.digest
