@@ -93,7 +93,7 @@ class Exchange:
             saved = avoided(answer.entry, asked.request)
             head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id, saved)
             head += self._money(0, saved)
-            # An edited answer keeps its id, and so may a public one for another question: what was laid out is not it.
+            # An edited answer keeps its id, and so does another one published for a question: each is laid out anew.
             name = f"{answer.entry.id}.{answer.entry.version}.{answer.entry.created_at}"
             await self._replay(answer.entry.completion, name, head)
             return
