@@ -14,8 +14,8 @@ import pytest
 from semcache.answer.flight import Flights, FlightStats, Ticket
 from semcache.answer.shared import FlightLimits, Head
 from semcache.core import Completion
-from semcache.dialects.chat.answer import Incomplete
-from semcache.dialects.chat.assemble import Assembler, chat_assembler
+from semcache.dialects.chat.assemble import chat_assembler
+from semcache.dialects.dialect import Assembler, Incomplete
 from semcache.errors import RequestError, StoreError, UpstreamError
 from semcache.ports import UpstreamCall
 from tests.answer.eventually import eventually
