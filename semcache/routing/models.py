@@ -17,7 +17,8 @@ import orjson
 
 _OPENAI = re.compile(r"(?:/v1)?/models(?:/(.+))?")
 _GEMINI = re.compile(r"/v1(?:beta|alpha)/models(?:/([^:]+))?")
-_METHODS = ["generateContent", "streamGenerateContent", "countTokens"]
+_METHODS = ["generateContent", "streamGenerateContent"]
+"""What any upstream can be asked in Gemini's words; counting tokens only Gemini itself does."""
 
 
 class Shape(StrEnum):
