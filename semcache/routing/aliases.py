@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from semcache.core import ChatRequest, JsonObject
+
+_TUNED = "tunedModels"
+_NAMED = re.compile(rf"/(models|{_TUNED})/([^/]+):(?=[^/:]+$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,17 @@ def body_under(body: JsonObject, model: str) -> JsonObject:
 
 
 def path_under(path: str, said: str, model: str) -> str:
-    """Give the path that names another model, where paths name one (Gemini: `/v1beta/models/NAME:verb`)."""
-    for name in (said, quote(said, safe="")):
-        head, found, verb = path.partition(f"/models/{name}:")
-        if found:
-            return f"{head}/models/{quote(model, safe='')}:{verb}"
-    return path
+    """Give the path that names another model, where paths name one (Gemini: `/v1beta/models/NAME:verb`).
+
+    However the path spells the name: one that is only found in one spelling would let a client reach what it names.
+    """
+    found = _NAMED.search(path)
+    if found is None:
+        return path
+    name = unquote(found[2], errors="surrogateescape")
+    if said not in (name, found[2], f"{found[1]}/{name}"):
+        return path
+    kind, _, tuned = model.partition("/")
+    root = (_TUNED, tuned) if kind == _TUNED else ("models", model.removeprefix("models/"))
+    coded = quote(root[1], safe="", errors="surrogatepass")
+    return f"{path[: found.start()]}/{root[0]}/{coded}:{path[found.end() :]}"
