@@ -98,7 +98,7 @@ def show(
         # What chat's words do not say all of, as the client's own protocol has it.
         shown["native"] = json.loads(entry.completion.native)
     if entry.completion.chunks is not None:
-        shown["stream"] = json.loads(entry.completion.chunks)
+        shown["chunks"] = json.loads(entry.completion.chunks)
     typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
 
 

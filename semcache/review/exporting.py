@@ -42,6 +42,8 @@ async def _entry_lines(
         told["answer"] = orjson.Fragment(entry.completion.body)
         if entry.completion.chunks is not None:
             told["chunks"] = orjson.Fragment(entry.completion.chunks)
+        if entry.completion.native is not None:
+            told["native"] = orjson.Fragment(entry.completion.native)
         if vectors and entry.embedding is not None:
             told["vector"] = {"encoder": entry.embedding.encoder, "values": entry.embedding.vector.tolist()}
         yield dumped(told) + b"\n"

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -339,7 +340,9 @@ async def test_bulk_over_http(at: Scene) -> None:
 
 
 async def test_invalidation_and_export_over_http(at: Scene) -> None:
-    await at.put(entry("one", tags=("t",)), entry("two"), entry("theirs", tenant=OTHER))
+    two = entry("two")
+    native = replace(two, completion=replace(two.completion, native=b'{"type":"message"}'))
+    await at.put(entry("one", tags=("t",)), native, entry("theirs", tenant=OTHER))
     async with at.client() as client:
         dry = (await client.post(f"{V1}/invalidations", json={"tag": "t"})).json()
         assert (dry["dry_run"], dry["count"]) == (True, 1)
@@ -348,6 +351,7 @@ async def test_invalidation_and_export_over_http(at: Scene) -> None:
         assert {one["id"] for one in found} == {"one", "two"}
         assert all("vector" not in one for one in found)
         assert found[0]["answer"]["choices"]
+        assert {one["id"]: one.get("native") for one in found} == {"one": None, "two": {"type": "message"}}
         real = (await client.post(f"{V1}/invalidations", json={"tag": "t", "dry_run": False})).json()
         assert (real["count"], real["line"]["what"]) == (1, "invalidate")
         log = await client.post(f"{V1}/exports", json={"what": "log"})
