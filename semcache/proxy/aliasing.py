@@ -21,6 +21,7 @@ from semcache.routing.aliases import Alias, body_under, path_under
 from semcache.routing.paths import is_anywhere
 
 _IN_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+(?::[^/:]+)?):[A-Za-z]+")
+_SHOW = "/api/show"
 _LONGEST = 32 << 20
 _SECONDS = 30.0
 
@@ -52,7 +53,8 @@ async def renamed(
         name = unquote(found[1])
         alias = aliases.get(name)
         return plain if alias is None else _elsewhere(plain, path_under(path, name, alias.model), alias)
-    if not (is_anywhere("POST", path) and _is_bearable(scope, headers)):
+    names_one = is_anywhere("POST", path) or path == _SHOW
+    if not (names_one and _is_bearable(scope, headers)):
         return plain
     raw = await read_body(receive, headers.content_length, _LONGEST, _SECONDS)
     plain = replace(plain, receive=again(raw, receive))

@@ -91,7 +91,7 @@ class ModelLists:
 
     async def _entry(self, name: str, backend: Backend, caller: Caller) -> bytes:
         """Give a model's entry of Ollama's list."""
-        if name in self.aliases:
+        if name in self.aliases or any(name == alias.model for alias in self.aliases.values()):
             return one(Shape.OLLAMA, name, since=self.since)
         listed = listing(Shape.OLLAMA, (), await self._theirs(backend, caller), since=self.since)
         return _named(listed, name, name.removesuffix(_LATEST))

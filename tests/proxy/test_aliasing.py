@@ -55,6 +55,11 @@ async def test_the_model_of_a_body_is_its_real_one_at_its_own_upstream() -> None
     assert plain.upstream == "up"
 
 
+async def test_a_model_that_is_looked_at_is_too() -> None:
+    plain, body = await ask("/api/show", b'{"model": "here"}')
+    assert (json.loads(body), plain.upstream) == ({"model": "there"}, "")
+
+
 async def test_a_name_that_stays_keeps_the_bytes() -> None:
     plain, body = await ask(COUNT, of("claude"))
     assert (body, plain.upstream) == (of("claude"), "up")

@@ -124,6 +124,10 @@ async def test_and_what_a_model_can_do(body: bytes) -> None:
     shown = await Asked().show(body)
     assert shown["capabilities"] == ["completion", "tools"]
     assert shown["model_info"]["general.basename"] == "gpt"
+    hidden = {"fast": Alias("hidden")}
+    assert (await Asked().show(b'{"model": "hidden"}', hidden))["capabilities"], (
+        "what stands in the configuration is there"
+    )
     assert (await Asked().show(b'{"model": "fast"}', FAST))["model_info"]["general.basename"] == "fast"
 
 
