@@ -14,7 +14,7 @@ import orjson
 
 from semcache.answer.decode import close, content_coding, decoded
 from semcache.dialects.chat.wire import CHAT
-from semcache.dialects.dialect import Dialect, Wanted
+from semcache.dialects.dialect import Dialect, Incomplete, Wanted
 from semcache.dialects.ending import Ending
 from semcache.dialects.halves import dumped, parsed
 from semcache.dialects.request import CHAT_PATH
@@ -25,6 +25,8 @@ Pair = tuple[bytes, bytes]
 
 _LONGEST = 64 << 20
 """Bytes of a whole answer that are read."""
+_ODD = frozenset(("shape", "error", "no_done", "after_done", "surrogate", "invalid_json", "cut"))
+"""Why a stream is no whole one, whatever it says."""
 _OF_THE_BODY = frozenset((b"content-type", b"content-length", b"content-encoding", b"transfer-encoding"))
 
 
@@ -133,7 +135,10 @@ class _Interpreted:
         usage = isinstance(options, dict) and options.get("include_usage") is True
         writer = CHAT.live_writer(Wanted(stream=True, include_usage=usage), self._id, self._created)
         reader, ending = self._dialect.live_reader(), Ending()
+        judge = self._dialect.assembler(_media_type(self._reply.headers))
         async for data in body:
+            if judge is not None:
+                judge.feed(data)
             for chunk in reader.feed(data):
                 ending.hear(chunk)
                 yield writer.feed(chunk)
@@ -147,7 +152,10 @@ class _Interpreted:
                 return
         if not reader.is_done or not ending.is_told:
             raise UpstreamError("The upstream's stream ended too early.", code="upstream_cut")
-        yield writer.finish()
+        outcome = judge.finish() if judge is not None else None
+        if not (isinstance(outcome, Incomplete) and outcome.reason in _ODD):
+            # What is not whole by its own protocol's rules is none in chat's: it is passed on, and nobody keeps it.
+            yield writer.finish()
 
     def _whole(self, body: bytes) -> bytes:
         if self.status >= 400:
@@ -170,6 +178,11 @@ def _read_chat(body: bytes) -> Any:
         return parsed(body)[0]
     except ValueError:
         raise RequestError("The body is not valid JSON.", code="invalid_json") from None
+
+
+def _media_type(headers: Sequence[Pair]) -> str:
+    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"")
+    return kind.partition(b";")[0].strip().lower().decode("latin-1")
 
 
 async def _read(body: AsyncIterator[bytes]) -> bytes:

@@ -115,6 +115,8 @@ class SharedReply:
         self._space: asyncio.Future[None] | None = None
         self._assembler: Assembler | None = None
         self._assembled = 0
+        self._flaw = "too_large"
+        """Why nothing is put together any more."""
         self._settled = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -221,7 +223,7 @@ class SharedReply:
                     await self._wait_for_room()
         finally:
             await close(body)
-        await self._settle(reason or "too_large")
+        await self._settle(reason or self._flaw)
         self.ended = True
         self._wake()
 
@@ -230,7 +232,7 @@ class SharedReply:
         if self._settled:
             return
         self._settled = True
-        outcome = self._assembler.finish() if self._assembler is not None else Incomplete(reason)
+        outcome = self._outcome() or Incomplete(reason)
         self._assembler = None
         if isinstance(outcome, Incomplete):
             # Nobody who comes now should get it.
@@ -238,6 +240,19 @@ class SharedReply:
         else:
             await self._hand_on(outcome)
         self.outcome = outcome
+
+    def _outcome(self) -> Completion | Incomplete | None:
+        try:
+            return self._assembler.finish() if self._assembler is not None else None
+        except Exception as error:  # noqa: BLE001 - as for its bytes
+            self._watched_in_vain(error)
+            return Incomplete("shape")
+
+    def _watched_in_vain(self, error: Exception) -> None:
+        self._assembler, self._flaw = None, "shape"
+        self.close()
+        context = {"message": "an answer could not be put together", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
 
     async def _hand_on(self, completion: Completion) -> None:
         try:
@@ -264,8 +279,11 @@ class SharedReply:
         if self._assembled > self._limits.retain:
             self._assembler = None
             self.close()
-        else:
+            return
+        try:
             self._assembler.feed(chunk)
+        except Exception as error:  # noqa: BLE001 - the bytes are good; a defect in watching them must not cost anybody the answer
+            self._watched_in_vain(error)
 
     async def _wait_for_room(self) -> None:
         """Hold the upstream back until the slowest reader follows; put off those that do not.

@@ -195,6 +195,21 @@ async def test_a_piece_of_a_block_that_never_began_is_no_answer() -> None:
     assert isinstance(chat_of(await asked_for(stream)), Incomplete)
 
 
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        (b'"content":[]', b'"content":{"a":1}'),
+        (b'"type":"message",', b'"type":"odd",'),
+        (b'"text":""', b'"text":[]'),
+    ],
+)
+async def test_a_stream_that_is_none_by_its_own_rules_has_no_end(said: bytes, instead: bytes) -> None:
+    assert said in events()
+    found = await asked_for(events().replace(said, instead))
+    assert b"Good day." in found
+    assert b"[DONE]" not in found
+
+
 async def test_an_error_is_said_once_and_last() -> None:
     told = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"boom"}}\n\n'
     whole = parts(events())

@@ -55,7 +55,8 @@ class BlockMerge:
                 return block_type == owner and self._grow(name, delta)
             case {"type": "input_json_delta", "partial_json": str() as part}:
                 self._json.append(part)
-                return block_type in STREAMED_INPUT and delta.keys() == {"type", "partial_json"}
+                fits = isinstance(block_type, str) and block_type in STREAMED_INPUT
+                return fits and delta.keys() == {"type", "partial_json"}
             case {"type": "signature_delta", "signature": str() as signature}:
                 fits = block_type == "thinking" and self._block.get("signature") in (None, "", signature)
                 return fits and self._set(delta)

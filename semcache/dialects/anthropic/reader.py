@@ -71,7 +71,7 @@ class EventReader:
 
     def _event(self, value: dict[str, Any]) -> _Chunks:
         kind = value.get("type")
-        if kind in _INSIDE and not self._started:
+        if isinstance(kind, str) and kind in _INSIDE and not self._started:
             # What came before is missing, and nobody knows what it was.
             return self._fail(None)
         match kind:

@@ -75,7 +75,7 @@ class EventWriter:
         out = [] if self._started else [self._start(chunk)]
         if chunk.get("usage") is not None:
             self._usage = chunk["usage"]
-        for choice in chunk.get("choices") or ():
+        for choice in _listed(chunk.get("choices")):
             # A client of this dialect cannot have asked for several.
             if isinstance(choice, dict) and choice.get("index", 0) == 0:
                 out += self._choice(choice)
@@ -136,7 +136,7 @@ class EventWriter:
         out += self._text("thinking", thought)
         out += self._text("text", delta.get("content"))
         out += self._text("text", delta.get("refusal"))
-        for part in delta.get("tool_calls") or ():
+        for part in _listed(delta.get("tool_calls")):
             if isinstance(part, Mapping) and not self._failed:
                 out += self._call(part)
         return out
@@ -234,6 +234,10 @@ class EventWriter:
             return []
         self._open = ""
         return [_event("content_block_stop", index=self._index)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _event(kind: str, **fields: Any) -> bytes:

@@ -77,7 +77,8 @@ def _choice_flaw(choice: Any) -> str | None:
         return "error"
     if not isinstance(message, dict):
         return "shape"
-    if choice.get("finish_reason") not in FINISHED:
+    finish = choice.get("finish_reason")
+    if not isinstance(finish, str) or finish not in FINISHED:
         return "finish_reason"
     if message.get("refusal"):
         return "refusal"

@@ -50,7 +50,7 @@ class TextWriter:
             return b""
         try:
             choices = [self._choice(choice) for choice in chunk.get("choices") or ()]
-        except ValueError:
+        except (ValueError, TypeError, AttributeError):
             return self._error(openai_error(_UNSAYABLE))
         top = {name: value for name, value in chunk.items() if name not in ("object", "choices")}
         return b"data: " + orjson.dumps({**self._frame, **top, "choices": choices}) + b"\n\n"
