@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from semcache.core import CachePolicy, ChatRequest, Embedding, Entry, Namespace, Scope, TenantId
-from semcache.decide.context import RETOLD, Judge, Nearness, Reading, agree, bearing, open_texts, read, settle
+from semcache.decide.context import RETOLD, Judge, Nearness, Reading, agree, open_texts, read, settle
 from semcache.decide.decision import Candidate
 from semcache.embed.canonical import canonical_text
 from semcache.embed.fingerprint import Partition
@@ -64,22 +64,17 @@ def commons(request: ChatRequest, partition: Partition, policy: CachePolicy) -> 
     return resolved_namespace(request, everybody, "standalone")
 
 
-async def meet(
-    request: ChatRequest, known: Mapping[str, Namespace], encoder: Encoder, kin: Judge | None = None
-) -> Meeting:
+async def meet(request: ChatRequest, known: Mapping[str, Namespace], encoder: Encoder) -> Meeting:
     """Read a request and give its place; where the encoder would have to say and cannot, a question is bound.
 
     Args:
         request: the request.
         known: its `places`.
         encoder: tells how near the question is to what was said before.
-        kin: with it, each clause said before is weighed by itself.
     """
     reading = _read(request, known)
     if reading.otherwise is not None:
-        chances = None if kin is None else await _chances(encoder, reading, kin)
-        near = None if chances else await _cosine(encoder, reading.text, reading.background)
-        reading = settle(reading, near, chances)
+        reading = settle(reading, await _cosine(encoder, reading.text, reading.background))
     return Meeting(reading, known[reading.kind])
 
 
@@ -151,29 +146,6 @@ async def _cosine(encoder: Encoder, one: str, other: str) -> float | None:
     if left.encoder != right.encoder:
         return None
     return encoder.to_reference(left.encoder, float(left.vector @ right.vector))
-
-
-async def _chances(encoder: Encoder, reading: Reading, kin: Judge) -> list[float] | None:
-    """Give the chance that each clause said before bears on the question; None where that cannot be told."""
-    if not reading.clauses:
-        return None
-    try:
-        asked = await encoder.encode(reading.text)
-        said = [await encoder.encode(clause) for clause in reading.clauses]
-    except EncoderError:
-        return None
-    found: list[float] = []
-    for clause, vector in zip(reading.clauses, said, strict=True):
-        talk = kin.small_talk(encoder.name_of(vector.encoder), vector.vector)
-        near = (
-            encoder.to_reference(asked.encoder, float(asked.vector @ vector.vector))
-            if asked.encoder == vector.encoder
-            else None
-        )
-        if talk is None or near is None:
-            return None
-        found.append(kin.may_bear(bearing(clause, reading.text, talk, near)))
-    return found
 
 
 async def _small_talk(encoder: Encoder, texts: Sequence[str], kin: Judge) -> dict[str, float]:

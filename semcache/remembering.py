@@ -14,7 +14,6 @@ from typing import Any
 from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Namespace
 from semcache.decide import admission
 from semcache.decide.answer_tiers import may_store_answer
-from semcache.decide.context import Judge
 from semcache.dialects.closing import WEB_SEARCH, searches_web
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.journey import Keep, Step
@@ -43,7 +42,6 @@ class Memory:
 
     Args:
         spawn: starts a task that the lifespan owns.
-        kin: the judge of chats that also looks answers up: both must read a chat alike.
     """
 
     encoder: Encoder | None
@@ -54,7 +52,6 @@ class Memory:
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
     new_id: Callable[[], EntryId]
     jitter: Callable[[], float]
-    kin: Judge | None = None
 
     def remember(self, step: Step) -> Keep:
         """Give what stores a whole answer to this request if the policy wants it."""
@@ -91,9 +88,8 @@ class Memory:
         """Embed the text by which the request is found, in the place where others will look."""
         if step.meeting is None:
             request = step.asked.request
-            step.meeting = await meet(
-                request, step.places or places(request, step.partition, step.policy), encoder, self.kin
-            )
+            known = step.places or places(request, step.partition, step.policy)
+            step.meeting = await meet(request, known, encoder)
         step.trace.embedded = tokens_of(step.meeting.reading.text)
         return await encoder.encode(step.meeting.reading.text)
 

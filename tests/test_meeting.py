@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from semcache.core import Namespace, TenantId
@@ -28,8 +27,8 @@ CHATTY = (
 class Judge:
     """Says what it is told to; counts what it is asked."""
 
-    def __init__(self, chance: float = 1.0, bears: float = 0.0, talk: float | None = 3.0) -> None:
-        self.chance, self.bears, self.talk = chance, bears, talk
+    def __init__(self, chance: float = 1.0) -> None:
+        self.chance = chance
         self.weighed = 0
 
     def relation(self, one: str, other: str) -> Relation:
@@ -45,39 +44,27 @@ class Judge:
     def may_drop(self, row: NDArray[np.float32]) -> float:
         return 1.0
 
-    def may_bear(self, row: NDArray[np.float32]) -> float:
-        return self.bears
-
     def small_talk(self, encoder: str, vector: NDArray[np.float32]) -> float | None:
-        return self.talk
+        return 3.0
 
 
-async def place(chat: str, encoder: FakeEncoder, judge: Judge | None) -> str:
-    return (await meet(request_of(turns(chat)), PLACES, encoder, judge)).reading.kind
+async def place(chat: str, encoder: FakeEncoder) -> str:
+    return (await meet(request_of(turns(chat)), PLACES, encoder)).reading.kind
 
 
-@pytest.mark.parametrize(
-    ("judge", "kind"),
-    [
-        (Judge(bears=0.1), "standalone"),
-        (Judge(bears=0.9), "bound"),
-        (Judge(talk=None), "standalone"),
-        (None, "standalone"),
-    ],
-)
-async def test_each_clause_said_before_is_weighed(judge: Judge | None, kind: str) -> None:
-    """The fake's vectors of different words are far apart: without a judge that is enough."""
-    assert await place(FREE, FakeEncoder(), judge) == kind
+async def test_a_whole_question_far_from_what_was_said_stands_alone() -> None:
+    """The fake's vectors of different words are far apart."""
+    assert await place(FREE, FakeEncoder()) == "standalone"
 
 
 async def test_where_the_encoder_cannot_say_a_question_is_bound() -> None:
     for encoder in (FakeEncoder(fault=EncoderError("down", kind="failed")), FakeEncoder(calibrated=False)):
-        assert await place(FREE, encoder, Judge()) == "bound"
+        assert await place(FREE, encoder) == "bound"
 
 
 async def kept(asked: str, stored: list[str], encoder: FakeEncoder, judge: Judge | None) -> int:
     request = request_of(turns(asked))
-    meeting = await meet(request, PLACES, encoder, judge)
+    meeting = await meet(request, PLACES, encoder)
     embedding = await encoder.encode(meeting.reading.text)
     found = [candidate(turns(chat), read(turns(chat), "").context, 0.9) for chat in stored]
     agreed, _ = await agreeing(meeting, request, POLICY, encoder, embedding, found, judge)
@@ -110,7 +97,7 @@ async def test_too_much_new_talk_is_not_weighed() -> None:
 async def test_an_entry_of_another_format_only_misses() -> None:
     encoder = FakeEncoder()
     request = request_of(turns(CASE))
-    meeting = await meet(request, PLACES, encoder, Judge())
+    meeting = await meet(request, PLACES, encoder)
     old = candidate(turns(CASE), b'[1,"","how do i repair it?",[],[],[],[],"","",0]', 1.0)
     agreed, why = await agreeing(meeting, request, POLICY, encoder, await encoder.encode("x"), [old], Judge())
     assert (agreed, why) == ([], ("context-unread",))
@@ -120,7 +107,7 @@ async def test_what_agrees_is_measured_by_its_question() -> None:
     """Whole texts are near where all before is equal, whatever is asked."""
     other = CASE.replace("How do I repair it?", "Who sells new ones?")
     request, encoder, judge = request_of(turns(CASE)), FakeEncoder(), Judge()
-    meeting = await meet(request, PLACES, encoder, judge)
+    meeting = await meet(request, PLACES, encoder)
     found = [candidate(turns(other), read(turns(other), "").context, 0.95)]
     embedding = await encoder.encode(meeting.reading.text)
     agreed, why = await agreeing(meeting, request, POLICY, encoder, embedding, found, judge)

@@ -41,7 +41,6 @@ from semcache.decide.context import (
     Reading,
     agree,
     alike,
-    bearing,
     open_judge,
     open_texts,
     read,
@@ -113,21 +112,7 @@ class Meter:
         self.read_times.append(time.process_time() - start)
         if found.otherwise is None:
             return found
-        return settle(found, await self.similarity(found.text, found.background), await self.chances(found))
-
-    async def chances(self, found: Reading) -> list[float] | None:
-        """Give the chance that each clause said before bears on the question, as in service."""
-        if self.kin is None or not found.clauses:
-            return None
-        chances = []
-        for clause in found.clauses:
-            talk, near = await self.talk(clause), await self.similarity(found.text, clause)
-            if talk is None:
-                return None
-            start = time.process_time()
-            chances.append(self.kin.may_bear(bearing(clause, found.text, talk, near)))
-            self.read_times.append(time.process_time() - start)
-        return chances
+        return settle(found, await self.similarity(found.text, found.background))
 
     async def talk(self, text: str) -> float | None:
         """Give the log-odds that a text is small talk."""

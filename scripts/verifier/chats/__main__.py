@@ -21,7 +21,6 @@ from scripts.verifier.chats.fitting import (
     FILES,
     Labelled,
     Vectors,
-    bears,
     cases,
     drops,
     line_of,
@@ -31,14 +30,14 @@ from scripts.verifier.chats.fitting import (
 from scripts.verifier.chats.growing import arrays_of
 from scripts.verifier.chats.scenes import Pair, all_pairs, as_row
 from scripts.verifier.rows import ROOT, Bench
-from semcache.decide.context.bearing import BEARING, DROPPING
 from semcache.decide.context.comparing import FREE, NAMES, RISING
+from semcache.decide.context.dropping import DROPPING
 from semcache.decide.context.judge import ChatJudge
 from semcache.decide.verify.forest import Forest, forest_of
 from semcache.decide.verify.verifier import open_verifier
 
 WEIGHTS = ROOT / "semcache" / "decide" / "context" / "weights"
-_DROPS, _BEARS = 1.0, 0.5
+_DROPS = 1.0
 _NO_FOREST = Forest(*(np.zeros((1, 1), kind) for kind in (np.int16, np.float32, np.int16, np.int16, np.float32)), 0.0, np.zeros((1, 2), np.float32), 0)  # fmt: skip
 
 
@@ -105,9 +104,9 @@ def main() -> None:
         )
     vectors = Vectors(Bench(chosen.data / "models", chosen.data / "verifier-vectors"))
     talk = small_talk(vectors)
-    dropped, bearing = drops(talk), bears(talk, vectors)
-    line, bears_line = line_of(dropped, _DROPS), line_of(bearing, _BEARS)
-    judge = ChatJudge(open_verifier(), _NO_FOREST, line, bears_line, talk.by_encoder)
+    dropped = drops(talk)
+    line = line_of(dropped, _DROPS)
+    judge = ChatJudge(open_verifier(), _NO_FOREST, line, talk.by_encoder)
     data, kept = cases([pair for pair in pairs if not _is_whole(pair)], judge, talk, vectors)
     scores = unseen(data, predicted)
     model = grow(data)
@@ -116,18 +115,16 @@ def main() -> None:
     assert np.allclose(chances, model.predict_proba(data.rows)[:, 1], atol=1e-3)
     figures = {
         "dropped": told_by(unseen(dropped, lambda a, b: odds(a, b, _DROPS)), dropped.yes),
-        "bears": told_by(unseen(bearing, lambda a, b: odds(a, b, _BEARS)), bearing.yes),
         "one case": told_by(scores, data.yes),
         "one case at 0.8": by_category(kept, scores, 0.8),
-        "counts": [len(kept), int(data.yes.sum()), len(dropped.yes), len(bearing.yes)],
+        "counts": [len(kept), int(data.yes.sum()), len(dropped.yes)],
     }
     print(json.dumps(figures, indent=1))
     if chosen.dry:
         return
     arrays = _flat(model) | {
-        "names": np.frombuffer("\n".join((*NAMES, *DROPPING, *BEARING)).encode(), dtype=np.uint8),
+        "names": np.frombuffer("\n".join((*NAMES, *DROPPING)).encode(), dtype=np.uint8),
         "drops": line,
-        "bears": bears_line,
         **{f"talk_{name}": row for name, row in talk.by_encoder.items()},
     }
     chosen.out.mkdir(exist_ok=True)

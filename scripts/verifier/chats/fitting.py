@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from scripts.verifier.chats.scenes import Pair, Scene, Turns, blocks, lines, scenes, with_talk, with_words
+from scripts.verifier.chats.scenes import Pair, Scene, Turns, lines, scenes, with_talk, with_words
 from scripts.verifier.rows import ENCODERS, Bench
 from semcache.decide.context.agreement import Nearness, closeness
-from semcache.decide.context.bearing import bearing, dropping
 from semcache.decide.context.clauses import sentences
 from semcache.decide.context.comparing import row
+from semcache.decide.context.dropping import dropping
 from semcache.decide.context.kin import Judge
 from semcache.decide.context.resolve import Reading, read, resolved
 from semcache.decide.context.saying import Telling, is_figure, telling
@@ -33,7 +33,6 @@ _KIND = {
     False: ("Ha, no worries!", "I can imagine!", "That sounds fun!", "Hope it gets better!", "Take your time.", "How lovely!"),
     True: ("没关系的。", "辛苦了。"),
 }  # fmt: skip
-_RULES = {False: ("Please answer in Spanish.", "keep it under 100 words", "Explain it like I'm five.", "only use free tools"), True: ("请用英文回答",)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -190,28 +189,6 @@ def _put(scene: Scene, rng: random.Random) -> Iterable[tuple[str, str, bool]]:
         yield text, "", True
     for text in [*rng.sample([line for line in lines("facts") if han(line) == zh], 10), *scene.added]:
         yield text, rng.choice((rng.choice(_NODS[zh]), "")), False
-
-
-def bears(talk: SmallTalk, vectors: Vectors) -> Labelled:
-    """Give rows of clauses said before whole questions: those that bear on them (yes), and the others."""
-    rng = random.Random(2)
-    found: list[tuple[Row, bool, int]] = []
-    every = blocks("alone")
-    free = [(number, text) for number, block in enumerate(every) for kind, text in block if kind == "H"]
-    for number, block in enumerate(every):
-        questions = [text for kind, text in block if kind == "Q"]
-        zh = han(questions[0])
-        own = [(text, kind == "!") for kind, text in block if kind != "Q"]
-        strange = [
-            (text, False) for other, text in rng.sample(free, 6) if other != number and han(text) == zh
-        ]
-        rules = [(text, True) for text in _RULES[zh]]
-        for question in questions:
-            for history, does in (*own, *(strange + rules if question == questions[0] else ())):
-                for part in sentences(history.split(" | ")[0]):
-                    numbers = bearing(part, question, talk.odds(part), vectors.cosine(part, question))
-                    found.append((numbers, does, number))
-    return _labelled(found)
 
 
 def cases(

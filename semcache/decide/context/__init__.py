@@ -1,7 +1,7 @@
 """Multi-turn chats: what a last question comes to, and whether two of them come to the same.
 
     reading = read(request.body["messages"], request.system)
-    reading = settle(reading, cosine of reading.text and reading.background, chances that its clauses bear on it)
+    reading = settle(reading, cosine of reading.text and reading.background)
     reasons = agree(reading, stored, nearness, judge, small talk among open_texts)
 
 Pure and without a language model; English, Chinese and mixed. Knows nothing of stores, encoders
@@ -9,7 +9,6 @@ and requests.
 """
 
 from semcache.decide.context.agreement import ALIKE, NEAR, RETOLD, Nearness, agree, alike, open_texts
-from semcache.decide.context.bearing import bearing
 from semcache.decide.context.judge import ChatJudge, open_judge
 from semcache.decide.context.kin import Judge, Kin
 from semcache.decide.context.resolve import APART, Kind, Reading, read, settle
@@ -27,7 +26,6 @@ __all__ = [
     "Reading",
     "agree",
     "alike",
-    "bearing",
     "open_judge",
     "open_texts",
     "read",

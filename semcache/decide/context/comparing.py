@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from semcache.decide.context import aligning
 from semcache.decide.context.aligning import NOWHERE, alone, loose_words, nearest
-from semcache.decide.context.bearing import is_correction
+from semcache.decide.context.dropping import is_correction
 from semcache.decide.context.kin import Kin, are_kin
 from semcache.decide.context.matter import DENIALS
 from semcache.decide.context.pairing import FIGURES, WEIGHED, differences, edited

@@ -1,8 +1,8 @@
 """The judge of whole chats: dictionary, judge of wording, and what was fitted on chats told twice.
 
-Holds weights and nothing else: a forest over `comparing.NAMES`, two lines of odds over `bearing.DROPPING` and
-`bearing.BEARING`, and for each encoder known by name a line over its vectors that tells small talk. Made by
-`scripts/verifier/talks.py`; see the card beside them.
+Holds weights and nothing else: a forest over `comparing.NAMES`, a line of odds over `dropping.DROPPING`, and for each
+encoder known by name a line over its vectors that tells small talk. Made by `scripts/verifier/chats`; see the card
+beside them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from semcache.decide.context.bearing import BEARING, DROPPING
 from semcache.decide.context.comparing import NAMES
+from semcache.decide.context.dropping import DROPPING
 from semcache.decide.verify.forest import Forest, forest_of
 from semcache.decide.verify.lexicon import Relation
 from semcache.errors import EncoderError
@@ -46,12 +46,11 @@ class Dictionary(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChatJudge:
-    """Implements `kin.Judge`. `lines` are weights with the constant last; `talk` such lines by encoder name."""
+    """Implements `kin.Judge`. `drops` are weights with the constant last; `talk` such lines by encoder name."""
 
     dictionary: Dictionary
     forest: Forest
     drops: Row
-    bears: Row
     talk: Mapping[str, Row]
 
     def relation(self, one: str, other: str) -> Relation:
@@ -67,12 +66,8 @@ class ChatJudge:
         return self.forest.probability(row) if np.isfinite(row).all() else 0.0
 
     def may_drop(self, row: Row) -> float:
-        """Give the probability that a clause is talk by the way, from `bearing.dropping`."""
+        """Give the probability that a clause is talk by the way, from `dropping.dropping`."""
         return _odds(self.drops, row)
-
-    def may_bear(self, row: Row) -> float:
-        """Give the probability that a clause bears on a question that is whole by itself, from `bearing.bearing`."""
-        return _odds(self.bears, row) if np.isfinite(row).all() else 1.0
 
     def small_talk(self, encoder: str, vector: Row) -> float | None:
         """Give the log-odds that a text is small talk, by its vector; None for an encoder that is not known."""
@@ -104,7 +99,6 @@ def _open(dictionary: Dictionary, folder: Path) -> ChatJudge:
             dictionary,
             forest,
             arrays["drops"].astype(np.float32),
-            arrays["bears"].astype(np.float32),
             {
                 name[len(_TALK) :]: row.astype(np.float32)
                 for name, row in arrays.items()
@@ -112,17 +106,16 @@ def _open(dictionary: Dictionary, folder: Path) -> ChatJudge:
             },
         )
     except _BROKEN as error:
-        message = f"The weights of chats in {folder} cannot be used ({type(error).__name__}). Install semcache again, or train them anew (scripts/verifier/talks.py)."
+        message = f"The weights of chats in {folder} cannot be used ({type(error).__name__}). Install semcache again, or train them anew (scripts/verifier/chats)."
         raise EncoderError(message) from error
 
 
 def _check(arrays: Mapping[str, NDArray[np.generic]], forest: Forest) -> None:
     made_for = arrays["names"].tobytes().decode().split("\n")
-    if tuple(made_for) != (*NAMES, *DROPPING, *BEARING) or forest.feature.max() >= len(NAMES):
+    if tuple(made_for) != (*NAMES, *DROPPING) or forest.feature.max() >= len(NAMES):
         message = "trained on other numbers"
         raise ValueError(message)
     _check_line(arrays["drops"], DROPPING)
-    _check_line(arrays["bears"], BEARING)
 
 
 def _check_line(line: NDArray[np.generic], names: Sequence[str]) -> None:

@@ -51,11 +51,7 @@ class Judge(Kin, Protocol):
         ...
 
     def may_drop(self, row: Row) -> float:
-        """Give the probability that a clause is talk by the way, from `bearing.dropping`."""
-        ...
-
-    def may_bear(self, row: Row) -> float:
-        """Give the probability that a clause bears on a whole question, from `bearing.bearing`."""
+        """Give the probability that a clause is talk by the way, from `dropping.dropping`."""
         ...
 
     def small_talk(self, encoder: str, vector: Row) -> float | None:

@@ -30,7 +30,7 @@ _TOOLS = frozenset(
         "language package runtime browser database cloud vcs javascript manager shell dataformat office drug disease"
     )
 )
-COMMON = frozenset(
+_COMMON = frozenset(
     unit
     for word in split("store shop account service customer website site company online page app")
     for unit in units(word)
@@ -65,12 +65,11 @@ _HAN_JUDGING = ("我", "咱", "推荐", "最好", "应该", "适合", "值得", 
 
 
 class Reach(Enum):
-    """What words alone tell: the history does not bear on the question, hardly does, may, seems to, does."""
+    """What words alone tell: the history does not bear on the question, hardly does, may, does."""
 
     APART = "apart"
     DOUBTFUL = "doubtful"
     UNSURE = "unsure"
-    TOLD = "told"
     BEARS = "bears"
 
 
@@ -86,16 +85,16 @@ def reach(history: Iterable[Turn], asked: str) -> Reach:
         for part in sentences(turn.text)
         if not is_courtesy(part, user=turn.user)
     ]
-    widest = max((standing_of(part) for user, part in before if user), default=Standing.NOTHING)
-    if widest is Standing.RULE or (widest is Standing.BODY and concerns_bodies(own.body)):
+    widest = max((_standing_of(part) for user, part in before if user), default=Standing.NOTHING)
+    if widest is Standing.RULE or _shared(own.body, [part for _, part in before]):
         return Reach.BEARS
-    if _shared(own.body, [part for _, part in before]):
-        return Reach.TOLD
+    if widest is Standing.BODY and concerns_bodies(own.body):
+        return Reach.BEARS
     told_of_self = widest in (Standing.PERSON, Standing.BODY)
-    if is_to_who_serves(own.body):
+    if _is_to_who_serves(own.body):
         return Reach.DOUBTFUL if told_of_self else Reach.APART
     told = (told_of_self and not _is_of_the_world(own.body)) or (widest is Standing.TOLD and own.personal)
-    return Reach.TOLD if told else Reach.UNSURE
+    return Reach.BEARS if told else Reach.UNSURE
 
 
 def _shows_how(history: Sequence[Turn]) -> bool:
@@ -107,7 +106,7 @@ def _shows_how(history: Sequence[Turn]) -> bool:
     )
 
 
-def is_to_who_serves(asked: str) -> bool:
+def _is_to_who_serves(asked: str) -> bool:
     """True for `do you`, `your`, without anybody else in it: they are the same for all who ask."""
     words = words_of(asked)
     if any(is_han(word) for word in words):
@@ -116,7 +115,7 @@ def is_to_who_serves(asked: str) -> bool:
     return is_to_those_who_serve(words)
 
 
-def standing_of(clause: str) -> Standing:
+def _standing_of(clause: str) -> Standing:
     """A tool, a drug or a place that the asker has to do with reaches every question."""
     found = standing(clause)
     if found is Standing.NOTHING:
@@ -133,9 +132,9 @@ def _shared(asked: str, before: Iterable[str]) -> bool:
 
     In a long question about the world one word that comes again does not make it the same subject.
     """
-    own = _topics(asked) - COMMON
+    own = _topics(asked) - _COMMON
     again = own & frozenset(topic for part in before for topic in _topics(part))
-    return bool(again) and not (len(again) == 1 and len(own) >= _LONG and is_worldly(asked))
+    return bool(again) and not (len(again) == 1 and len(own) >= _LONG and _is_worldly(asked))
 
 
 def _topics(text: str) -> frozenset[str]:
@@ -147,10 +146,10 @@ def _topics(text: str) -> frozenset[str]:
 
 def _is_of_the_world(asked: str) -> bool:
     """True for a worldly question that opens with what it asks for: `is breakfast included` is about the asker's case."""
-    return is_worldly(asked) and words_of(asked)[0] in _OPENING
+    return _is_worldly(asked) and words_of(asked)[0] in _OPENING
 
 
-def is_worldly(asked: str) -> bool:
+def _is_worldly(asked: str) -> bool:
     """True for a question about the world or about those who answer, which no fact about the asker changes."""
     words = words_of(asked)
     if any(is_han(word) for word in words):

@@ -56,8 +56,6 @@ class Reading:
             cannot be sure of it; "" where nothing is left to be settled. See `settle`.
         otherwise: The reading that holds when the background is near.
         apart: Cosine under which it is not.
-        clauses: What the user said before, clause by clause: for a judge that can say of each whether it bears.
-        least: Chance from which one does.
     """
 
     kind: Kind
@@ -66,14 +64,8 @@ class Reading:
     background: str = ""
     otherwise: Reading | None = None
     apart: float = 0.2
-    clauses: tuple[str, ...] = ()
-    least: float = 0.25
 
 
-_LEAST = {Reach.UNSURE: 0.25, Reach.DOUBTFUL: 0.25, Reach.TOLD: 0.1}
-"""Chance from which a clause bears on a question; less where words tell that it does."""
-MAX_WEIGHED = 8
-"""Clauses, or turns where those are too many, that are weighed one by one at most: each costs a pass of the encoder."""
 APART = 0.2
 """Cosine on the reference scale under which question and background are of two subjects.
 
@@ -82,26 +74,16 @@ tells nine rightly; in chats about one shop cosines up to 0.5 tell nothing, and 
 """
 
 
-_APART_OF = {Reach.UNSURE: APART, Reach.DOUBTFUL: 0.4, Reach.TOLD: -2.0}
-"""No cosine says that what words tell is not so."""
+_APART_OF = {Reach.UNSURE: APART, Reach.DOUBTFUL: 0.4}
 
 
-def settle(reading: Reading, cosine: float | None, chances: Sequence[float] | None = None) -> Reading:
-    """Give the reading that holds.
-
-    Args:
-        reading: What words alone made of it.
-        cosine: Of its text and its background; None: not measured.
-        chances: That each of its clauses bears on the question; they decide where they are known.
-    """
+def settle(reading: Reading, cosine: float | None) -> Reading:
+    """Give the reading that holds, by the cosine of its text and its background (None: not measured)."""
     if reading.otherwise is None:
         return reading
-    if chances is not None and reading.clauses and len(chances) == len(reading.clauses):
-        # What is not a number bears.
-        stands = all(chance < reading.least for chance in chances)
-    else:
-        stands = _below(cosine, reading.apart)
-    return replace(reading, background="", otherwise=None, clauses=()) if stands else reading.otherwise
+    # What is not a number is near.
+    stands = _below(cosine, reading.apart)
+    return replace(reading, background="", otherwise=None) if stands else reading.otherwise
 
 
 def _below(cosine: float | None, apart: float) -> bool:
@@ -132,38 +114,21 @@ def read(turns: Sequence[object], system: str) -> Reading:
     match Reach.BEARS if record.reply or record.index else reach(chat[:-1], asked):
         case Reach.APART:
             return alone
-        case Reach.UNSURE | Reach.DOUBTFUL | Reach.TOLD as found:
-            return _open(alone, bound, record, found)
+        case Reach.UNSURE | Reach.DOUBTFUL as found:
+            return _open(alone, bound, record, _APART_OF[found])
         case Reach.BEARS:
             return bound
 
 
-def _open(alone: Reading, bound: Reading, record: Record, found: Reach) -> Reading:
-    """Give a reading that stands alone unless what was said before turns out to bear on it."""
-    before = (*record.told, *record.asides)
-    if not before:
-        return bound if found is Reach.TOLD else alone
+def _open(alone: Reading, bound: Reading, record: Record, apart: float) -> Reading:
+    """Give a reading that stands alone unless what was said before turns out to be near it."""
+    background = _fit(list(reversed((*record.told, *record.asides))))
+    if not background:
+        return alone
     # The multilingual encoder gives Chinese of one subject and of two the same cosines.
-    han = any(is_han(character) for character in alone.text)
-    return replace(
-        alone,
-        background=_fit(list(reversed(before))),
-        otherwise=bound,
-        apart=_APART_OF[Reach.TOLD if han else found],
-        clauses=_weighed(record),
-        least=_LEAST[found],
-    )
-
-
-def _weighed(record: Record) -> tuple[str, ...]:
-    """Give what the user said before in pieces few enough to be weighed; none where there is too much."""
-    said = (*record.told, *record.asides)
-    if len(said) <= MAX_WEIGHED:
-        return said
-    turns: dict[int, list[str]] = {}
-    for place, part in zip((*record.told_at, *record.asides_at), said, strict=True):
-        turns.setdefault(place, []).append(part)
-    return tuple(" ".join(parts) for parts in turns.values()) if len(turns) <= MAX_WEIGHED else ()
+    if any(is_han(character) for character in alone.text):
+        return bound
+    return replace(alone, background=background, otherwise=bound, apart=apart)
 
 
 def _record(chat: tuple[Turn, ...], system: str) -> Record | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from semcache.decide.context.bearing import dropping, is_correction
 from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.comparing import APART, Matched, Side, match
+from semcache.decide.context.dropping import dropping, is_correction
 from semcache.decide.context.kin import Judge, Kin
 from semcache.decide.context.saying import Saying, Telling, is_figure
 from semcache.decide.context.standing import standing

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from semcache.decide.context import ChatJudge, Judge, Nearness, agree, open_judge, open_texts
-from semcache.decide.context.bearing import BEARING, DROPPING, bearing, dropping
 from semcache.decide.context.comparing import NAMES
+from semcache.decide.context.dropping import DROPPING, dropping
 from semcache.decide.context.kin import are_kin
 from semcache.decide.verify.lexicon import Relation
 from semcache.decide.verify.verifier import open_verifier
@@ -94,9 +94,6 @@ class Stub:
 
     def may_drop(self, row: NDArray[np.float32]) -> float:
         return self.drop
-
-    def may_bear(self, row: NDArray[np.float32]) -> float:
-        return 0.0
 
     def small_talk(self, encoder: str, vector: NDArray[np.float32]) -> float | None:
         return None
@@ -179,7 +176,6 @@ def test_rows_are_finite_and_named() -> None:
     assert kin.rows[0].shape == (len(NAMES),)
     assert np.isfinite(kin.rows[0]).all()
     assert dropping("nice day", 1.0, frozenset(), social=True).shape == (len(DROPPING),)
-    assert bearing("nice day", "What is the capital of Peru?", 1.0, 0.1).shape == (len(BEARING),)
 
 
 def test_opposites_are_no_kin_however_near() -> None:
@@ -264,7 +260,6 @@ def test_what_is_not_a_number_is_no_case(judge: ChatJudge) -> None:
     row = np.zeros(len(NAMES), np.float32)
     row[3] = np.nan
     assert judge.one_case(row) == 0.0
-    assert judge.may_bear(np.full(len(BEARING), np.nan, np.float32)) == 1.0
     assert judge.may_drop(np.full(len(DROPPING), np.nan, np.float32)) == 0.0
 
 

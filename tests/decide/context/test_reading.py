@@ -84,27 +84,10 @@ def test_a_subject_in_new_words_is_settled_by_vectors(cosine: float | None, kind
     assert settle(settled, 0.9) == settled
 
 
-@pytest.mark.parametrize(
-    ("chances", "kind"),
-    [
-        ([0.1], "standalone"),
-        ([0.5], "bound"),
-        ([float("nan")], "bound"),
-        ([], "bound"),
-        ([0.1, 0.1], "bound"),
-    ],
-)
-def test_clauses_that_were_weighed_decide(chances: list[float], kind: str) -> None:
-    found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
-    assert found.clauses == ("When is the season in Bali?",)
-    assert settle(found, 0.5, chances).kind == kind
-
-
-def test_what_words_tell_only_a_judge_may_overrule() -> None:
-    chat = "Do you sell kettles? | Yes, many. | How do I descale an electric kettle?"
-    found = read(turns(chat), "")
-    assert settle(found, 0.0).kind == "bound"
-    assert settle(found, 0.0, [0.05] * len(found.clauses)).kind == "standalone"
+def test_no_cosine_overrules_what_words_tell() -> None:
+    found = read(turns("Do you sell kettles? | Yes, many. | How do I descale an electric kettle?"), "")
+    assert (found.kind, found.otherwise) == ("bound", None)
+    assert settle(found, 0.0) == found
 
 
 def test_what_was_not_settled_meets_nothing_that_stands_alone() -> None:
