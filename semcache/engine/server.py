@@ -181,7 +181,7 @@ class ChatApi:
     def _check_name(self, asked: str) -> None:
         if asked not in self._names:
             raise RequestError(
-                f"This server has one model: {', '.join(self._names)}",
+                f"There is no model {asked[:100]!r} here; ask for {' or '.join(self._names)}.",
                 status=404,
                 code="model_not_found",
                 param="model",
