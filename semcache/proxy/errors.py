@@ -5,11 +5,13 @@ Knows nothing about why a request failed, and no dialect's shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
+from typing import Any
 
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Dialect, ErrorWords
 from semcache.errors import RequestError, SemcacheError, UpstreamError
+from semcache.proxy.types import Send
 
 Head = list[tuple[bytes, bytes]]
 
@@ -40,6 +42,22 @@ def request_ids(request_id: str, dialect: Dialect) -> Head:
     """Name a request under the headers that the dialect's clients look at."""
     named = [(b"x-request-id", request_id.encode())]
     return [*named, (b"request-id", request_id.encode())] if dialect.family == "anthropic" else named
+
+
+def identified(send: Send, dialect: Dialect) -> Send:
+    """Give a send callable that names replies under the header of the dialect's clients too, where they have no such name."""
+    if dialect.family != "anthropic":
+        return send
+
+    async def named(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            head: Head = message["headers"]
+            found = dict(head)
+            if b"request-id" not in found and b"x-request-id" in found:
+                message["headers"] = [*head, (b"request-id", found[b"x-request-id"])]
+        await send(message)
+
+    return named
 
 
 def _encoded(pairs: Iterable[tuple[str, str]]) -> Head:

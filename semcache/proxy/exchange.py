@@ -23,7 +23,7 @@ from semcache.proxy.admission import refuse_encoding
 from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
-from semcache.proxy.errors import error_reply, request_ids, words_of
+from semcache.proxy.errors import error_reply, identified, request_ids, words_of
 from semcache.proxy.guess import avoided, guessed
 from semcache.proxy.headers import Pair, is_event_stream, key_in, read_request_headers, reply_headers
 from semcache.proxy.passthrough import checked_path
@@ -61,7 +61,7 @@ class Exchange:
         self._dialect = dialect
         self._scope = scope
         self._receive = receive
-        self._send = send
+        self._send = identified(send, dialect)
         self._started = end.clock.monotonic()
         self._overhead = 0.0
         self._status = 0

@@ -87,6 +87,17 @@ def test_errors_of_the_upstream_come_in_the_clients_shape(
     assert isinstance(got.json()["error"], str)
 
 
+def test_requests_have_a_name_where_the_clients_library_looks_for_it(proxy: Proxy) -> None:
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Who am I?"}]}
+    miss, hit = ask(proxy, "/v1/messages", body), ask(proxy, "/v1/messages", body)
+    stream = ask(proxy, "/v1/messages", {**body, "stream": True})
+    error = ask(proxy, "/v1/messages", {**body, "messages": 5})
+    assert [got.headers.get("semcache-outcome") for got in (miss, hit, stream)] == ["miss", "exact", "exact"]
+    for got in (miss, hit, stream, error):
+        assert got.headers["request-id"] == got.headers["x-request-id"]
+    assert "request-id" not in ask(proxy, "/v1/chat/completions", body).headers
+
+
 def test_our_own_errors_do_as_well(proxy: Proxy) -> None:
     got = ask(proxy, "/api/chat", {"model": "m", "messages": "none"})
     assert got.status == 400
