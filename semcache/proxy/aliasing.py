@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-import orjson
-
+from semcache.dialects.halves import dumped
 from semcache.errors import RequestError
 from semcache.proxy.body import parse_object, read_body
 from semcache.proxy.headers import RequestHeaders
@@ -59,15 +58,16 @@ async def renamed(
     raw = await read_body(receive, headers.content_length, _LONGEST, _SECONDS)
     plain = replace(plain, receive=again(raw, receive))
     try:
-        body, whole = parse_object(raw)
+        body, _ = parse_object(raw)
     except RequestError:
         return plain  # for the upstream to refuse
     model = body.get("model")
-    alias = aliases.get(model) if isinstance(model, str) and whole else None
+    alias = aliases.get(model) if isinstance(model, str) else None
     if alias is None:
         return plain
     if alias.model != model:
-        raw = orjson.dumps(body_under(body, alias.model))
+        # Not even with text that is no Unicode is the other model asked.
+        raw = dumped(body_under(body, alias.model))
     told = replace(headers, content_length=b"%d" % len(raw))
     return Plain(scope, again(raw, receive), told, headers.upstream or alias.upstream)
 
