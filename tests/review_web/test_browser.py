@@ -237,6 +237,21 @@ async def test_the_queue_follows_without_losing_its_place(opened: House) -> None
     assert await lin.page.evaluate("document.activeElement.id") == "row-e-fast"
 
 
+async def test_the_first_to_arrive_in_an_empty_queue_is_at_hand(opened: House) -> None:
+    lin = await opened.person()
+    await lin.enter(LIN)
+    await lin.go("queue?domain=emergency")
+    await expect(lin.page.locator("tr[data-entry]")).to_have_count(0)
+    first = await opened.world.put("e-first", "Which number is to be called?", "112.", domain="emergency")
+    await opened.world.sight(first, "Which number do I call?", 5.0, "audit")
+    await lin.page.evaluate(
+        "htmx.ajax('GET', document.querySelector('#rows').getAttribute('hx-get'), {target: '#rows', swap: 'outerHTML'})"
+    )
+    await expect(lin.page.locator("tr.is-current")).to_have_attribute("data-entry", "e-first")
+    await lin.page.keyboard.press("Enter")
+    await lin.page.wait_for_url("**/entries/e-first")
+
+
 async def test_help_by_keyboard(opened: House) -> None:
     lin = await opened.person()
     await lin.enter(LIN)

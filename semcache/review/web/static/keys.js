@@ -55,6 +55,8 @@
     const hadFocus = document.activeElement === document.body && current !== "";
     if (kept) select(kept, hadFocus);
     else if (current) select(items[Math.min(place, items.length - 1)], false);
+    // The list was empty when the page was opened.
+    else if (one("#rows")) select(items[0], document.activeElement === document.body);
   }
 
   // ---- Decisions: the pane beside the queue first, for that is what was read
