@@ -8,6 +8,7 @@ namespace and meets only what was said after the very same words. Knows no decis
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,7 +29,7 @@ _INSTRUCTIONS = ("system", "developer")
 _MOST_JUDGED = 3
 """Candidates, nearest first, that are compared clause by clause at most."""
 _MOST_TEXTS = 6
-"""Clauses that are embedded at most to tell small talk: each costs a pass of the encoder."""
+"""Clauses that are embedded at most for one request to tell small talk: each costs a pass of the encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +91,41 @@ async def agreeing(
     """Keep the candidates whose conversations come to the same; else give the nearest one's reasons.
 
     Their similarity becomes that of the last questions, which is what thresholds are about; that of the whole
-    texts only has to be near. With `kin`, chats told in other words may agree as well.
+    texts only has to be near. With `kin`, chats told in other words may agree as well: it is asked of those whose
+    last question is near enough to be of use.
 
     Raises:
         EncoderError: the encoder failed.
     """
-    kept: list[Candidate] = []
-    reasons: tuple[str, ...] = ()
-    judged = 0
-    for candidate in found:
-        entry = candidate.entry
-        # The namespace says that both are of one kind.
-        stored = Reading(meeting.reading.kind, "", entry.context)
-        against = agree(meeting.reading, stored, kin=kin)
-        if not against and judged < _MOST_JUDGED:
-            judged += 1
-            last = await _last(encoder, policy, request, entry, embedding)
-            talk = (
-                {}
-                if kin is None
-                else await _small_talk(encoder, open_texts(meeting.reading, stored, kin), kin)
-            )
-            nearness = Nearness(candidate.similarity, last)
-            against = agree(meeting.reading, stored, nearness, kin, talk.get)
-            if not against:
-                kept.append(Candidate(entry, last))
-        reasons = reasons or against
-    return kept, () if kept else reasons
+    against: dict[int, tuple[str, ...]] = {}
+    possible: dict[int, Candidate] = {}
+    for place, candidate in enumerate(found):
+        against[place] = agree(meeting.reading, _stored(meeting, candidate), kin=kin)
+        if not against[place] and len(possible) < _MOST_JUDGED:
+            possible[place] = candidate
+    vectors = await _encoded(encoder, _questions(request, possible.values()))
+    measured = {
+        place: Candidate(one.entry, _last(encoder, policy, request, one.entry, embedding, vectors))
+        for place, one in possible.items()
+    }
+    useful = {place for place, one in measured.items() if one.similarity >= policy.floor}
+    opened = {
+        place: open_texts(meeting.reading, _stored(meeting, possible[place]), kin)
+        for place in sorted(useful)
+        if kin is not None
+    }
+    talk = {} if kin is None else await _small_talk(encoder, _few(opened), kin)
+    for place, one in measured.items():
+        nearness = Nearness(possible[place].similarity, one.similarity)
+        judge = kin if place in useful else None
+        against[place] = agree(meeting.reading, _stored(meeting, one), nearness, judge, talk.get)
+    kept = [one for place, one in measured.items() if not against[place]]
+    return kept, () if kept else next(filter(None, against.values()), ())
+
+
+def _stored(meeting: Meeting, candidate: Candidate) -> Reading:
+    """Give the reading of an entry; the namespace says that both are of one kind."""
+    return Reading(meeting.reading.kind, "", candidate.entry.context)
 
 
 def _kinds(request: ChatRequest, policy: CachePolicy) -> tuple[str, ...]:
@@ -148,38 +157,64 @@ async def _cosine(encoder: Encoder, one: str, other: str) -> float | None:
     return encoder.to_reference(left.encoder, float(left.vector @ right.vector))
 
 
+def _few(opened: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
+    """Give the texts of as many candidates, nearest first, as may be embedded; all of one, or none of it."""
+    texts: dict[str, None] = {}
+    for of_one in opened.values():
+        more = texts | dict.fromkeys(of_one)
+        texts = more if len(more) <= _MOST_TEXTS else texts
+    return tuple(texts)
+
+
 async def _small_talk(encoder: Encoder, texts: Sequence[str], kin: Judge) -> dict[str, float]:
-    """Give the log-odds that texts are small talk, of those of which it can be told; of too many, none."""
-    if len(texts) > _MOST_TEXTS:
-        return {}
+    """Give the log-odds that texts are small talk, of those of which it can be told."""
     found: dict[str, float] = {}
-    for text in texts:
-        try:
-            vector = await encoder.encode(text)
-        except EncoderError as error:
-            if error.is_refusal:
-                continue
-            raise
+    for text, vector in (await _encoded(encoder, texts)).items():
         odds = kin.small_talk(encoder.name_of(vector.encoder), vector.vector)
         if odds is not None:
             found[text] = odds
     return found
 
 
-async def _last(
-    encoder: Encoder, policy: CachePolicy, request: ChatRequest, entry: Entry, embedding: Embedding
+async def _encoded(encoder: Encoder, texts: Iterable[str]) -> dict[str, Embedding]:
+    """Embed texts, each once and all at a time; one that the encoder refuses is not among what is given."""
+    every = tuple(dict.fromkeys(texts))
+    # Every pass is waited for, so that none goes on when another has failed.
+    vectors = await asyncio.gather(*(encoder.encode(text) for text in every), return_exceptions=True)
+    found: dict[str, Embedding] = {}
+    for text, vector in zip(every, vectors, strict=True):
+        if not isinstance(vector, BaseException):
+            found[text] = vector
+        elif not (isinstance(vector, EncoderError) and vector.is_refusal):
+            raise vector
+    return found
+
+
+def _questions(request: ChatRequest, candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    """Give the last questions that must be embedded to be compared: none where all are equal."""
+    prompt = request.prompt or ""
+    others = [one.entry.prompt for one in candidates if not _same(prompt, one.entry.prompt)]
+    return (prompt, *others) if others else ()
+
+
+def _same(one: str, other: str) -> bool:
+    return canonical_text(one) == canonical_text(other)
+
+
+def _last(
+    encoder: Encoder,
+    policy: CachePolicy,
+    request: ChatRequest,
+    entry: Entry,
+    embedding: Embedding,
+    vectors: Mapping[str, Embedding],
 ) -> float:
     """Similarity of the last questions; equal ones are equal, whatever an encoder says."""
     prompt = request.prompt or ""
-    if canonical_text(prompt) == canonical_text(entry.prompt):
+    if _same(prompt, entry.prompt):
         return 1.0
-    try:
-        left, right = await encoder.encode(prompt), await encoder.encode(entry.prompt)
-    except EncoderError as error:
-        if error.is_refusal:
-            return -1.0
-        raise
-    if left.encoder != right.encoder or left.encoder != embedding.encoder:
+    left, right = vectors.get(prompt), vectors.get(entry.prompt)
+    if left is None or right is None or not left.encoder == right.encoder == embedding.encoder:
         return -1.0
     found = similarity_of(encoder, policy, left.encoder, float(left.vector @ right.vector))
     return -1.0 if found is None else found

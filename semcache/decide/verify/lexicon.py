@@ -95,6 +95,11 @@ class Lexicon:
         self._relation = lru_cache(maxsize=65_536)(self._find)
         self._lemmas = lru_cache(maxsize=16_384)(self._find_lemmas)
         self._senses = lru_cache(maxsize=16_384)(self._find_senses)
+        self._likes = lru_cache(maxsize=16_384)(self._find_likes)
+        self._foremost = lru_cache(maxsize=16_384)(self._find_foremost)
+        self._opposites = lru_cache(maxsize=16_384)(lambda word: self._links(self._opposite, word))
+        self._relatives = lru_cache(maxsize=16_384)(lambda word: self._links(self._kin, word))
+        self._reach = lru_cache(maxsize=16_384)(self._find_reach)
         self._above = lru_cache(maxsize=16_384)(self._find_above)
         self._unit = lru_cache(maxsize=16_384)(self._find_unit)
 
@@ -110,7 +115,7 @@ class Lexicon:
         return self._relation(min(one, other), max(one, other))
 
     def _find(self, one: str, other: str) -> Relation:
-        typo = float(_is_typo(one, other) and not (self._known(one) and self._known(other)))
+        typo = float(not (self._known(one) and self._known(other)) and _is_typo(one, other))
         prefix = float(min(len(one), len(other)) > 4 and one[:5] == other[:5])
         cosine = self._cosine(one, other)
         lemmas, others = self._lemmas(one), self._lemmas(other)
@@ -122,27 +127,27 @@ class Lexicon:
         synonym = max(
             (min(senses[s], other_senses[s]) for s in senses.keys() & other_senses.keys()), default=0.0
         )
-        if self._linked(self._kin, lemmas, others):
+        if not (others.isdisjoint(self._relatives(one)) and lemmas.isdisjoint(self._relatives(other))):
             synonym = max(synonym, _KIN_SYNONYM)
+        likes = self._likes(one)
         similar = max(
-            (
-                min(share, other_senses[t])
-                for s, share in senses.items()
-                for t in self._like.row(s)
-                if t in other_senses
-            ),
-            default=0.0,
+            (min(likes[t], other_senses[t]) for t in likes.keys() & other_senses.keys()), default=0.0
         )
-        broader, sibling = self._kinship(senses, other_senses)
-        antonym = float(self._linked(self._opposite, lemmas, others))
+        broader, sibling = self._kinship(one, other)
+        antonym = float(
+            not (others.isdisjoint(self._opposites(one)) and lemmas.isdisjoint(self._opposites(other)))
+        )
         return Relation(synonym, similar, broader, sibling, antonym, cosine, typo, prefix)
 
-    def _kinship(self, senses: Senses, others: Senses) -> tuple[float, float]:
+    def _kinship(self, one: str, other: str) -> tuple[float, float]:
         """Say how far one is a kind of the other, and how far both are kinds of one thing."""
+        if self._reach(one).isdisjoint(self._reach(other)):
+            return 0.0, 0.0
+        senses, others = self._senses(one), self._senses(other)
         broader = sibling = 0.0
-        for s in _foremost(senses):
+        for s in self._foremost(one):
             above = self._above(s)
-            for t in _foremost(others):
+            for t in self._foremost(other):
                 beyond, weight = self._above(t), min(senses[s], others[t])
                 if s == t:
                     broader = max(broader, weight)
@@ -152,6 +157,10 @@ class Lexicon:
                     steps = [above[x] + beyond[x] for x in above.keys() & beyond.keys()]
                     sibling = max(sibling, 2.0 * weight / min(steps)) if steps else sibling
         return broader, sibling
+
+    def _find_reach(self, word: str) -> frozenset[int]:
+        """Give the foremost senses of a word, and all broader ones in reach of them."""
+        return frozenset(t for sense in self._foremost(word) for t in self._above(sense))
 
     def _find_above(self, sense: int) -> dict[int, int]:
         """Give sense -> steps for the sense itself and all broader ones in reach."""
@@ -188,10 +197,20 @@ class Lexicon:
     def _known(self, word: str) -> bool:
         return bool(self._lemmas(word))
 
-    def _linked(self, links: _Ragged, lemmas: frozenset[int], others: frozenset[int]) -> bool:
-        return any(not others.isdisjoint(links.row(i)) for i in lemmas) or any(
-            not lemmas.isdisjoint(links.row(i)) for i in others
-        )
+    def _links(self, links: _Ragged, word: str) -> frozenset[int]:
+        return frozenset(t for i in self._lemmas(word) for t in links.row(i))
+
+    def _find_likes(self, word: str) -> Senses:
+        """Give the senses that are like one of the word's, each with the share of the most frequent such."""
+        found: dict[int, float] = {}
+        for s, share in self._senses(word).items():
+            for t in self._like.row(s):
+                found[t] = max(found.get(t, 0.0), share)
+        return found
+
+    def _find_foremost(self, word: str) -> tuple[int, ...]:
+        senses = self._senses(word)
+        return tuple(sorted(senses, key=lambda sense: (-senses[sense], sense))[:_SENSES])
 
     def _cosine(self, one: str, other: str) -> float:
         a, b = self._unit(one), self._unit(other)
@@ -221,10 +240,6 @@ def read_lexicon(path: Path) -> Lexicon:
 def _ragged(arrays: Mapping[str, NDArray[np.generic]], name: str) -> _Ragged:
     starts, flat = arrays[f"{name}_starts"], arrays[f"{name}_ids"]
     return _Ragged(starts.astype(np.int32, copy=False), flat.astype(np.int32, copy=False))
-
-
-def _foremost(senses: Senses) -> list[int]:
-    return sorted(senses, key=lambda sense: (-senses[sense], sense))[:_SENSES]
 
 
 def _regular(word: str) -> set[str]:
