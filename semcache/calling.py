@@ -6,8 +6,9 @@ chat cannot say is refused rather than dropped.
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +59,13 @@ def renamed(asked: Asked, request: ChatRequest) -> Asked:
         return replace(asked, request=request)
     body = request.body if request.native is None else request.native
     return replace(asked, request=request, raw_body=json.dumps(body).encode())
+
+
+def no_upstream(name: str, known: Iterable[str]) -> RequestError:
+    """Give the refusal of a name that no upstream has."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    message = f"There is no upstream named {name!r}{f'; did you mean {near[0]!r}?' if near else '.'}"
+    return RequestError(message, code="unknown_upstream", param="Semcache-Upstream")
 
 
 def is_translated(asked: Asked) -> bool:

@@ -164,8 +164,7 @@ class Pipeline:
         name = asked or self.policies().upstream(tenant) or self.default_backend
         backend = self.backends.get(name)
         if backend is None:
-            message = f"There is no upstream named {name!r}."
-            raise RequestError(message, code="unknown_upstream", param="Semcache-Upstream")
+            raise no_upstream(name, self.backends)
         return backend
 
     # -- deciding -----------------------------------------------------------------------

@@ -149,6 +149,11 @@ def test_text_that_is_no_unicode_gets_no_client_past_the_name_that_its_model_sta
         assert body.count(b'"model"') == 1
 
 
+def test_a_name_that_is_nearly_one_is_helped() -> None:
+    assert str(no_upstream("opanai", ["openai", "claude"])).endswith("did you mean 'openai'?")
+    assert str(no_upstream("x", ["openai"])) == "There is no upstream named 'x'."
+
+
 TENANT = TenantId("t")
 
 
