@@ -17,6 +17,7 @@ import orjson
 from semcache.core import CachePolicy, Caller, ChatRequest, Draft, Scope
 from semcache.dialects.request import in_chat
 from semcache.dialects.unsaid import refusal
+from semcache.errors import RequestError
 from semcache.journey import Asked, Backend, Step
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import UpstreamCall

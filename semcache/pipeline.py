@@ -19,7 +19,7 @@ from typing import Any
 from semcache.answer.flight import Flights
 from semcache.answer.shared import Head
 from semcache.auditing.hits import would_be
-from semcache.calling import call_of, flight_key, renamed, spoken
+from semcache.calling import call_of, flight_key, no_upstream, renamed, spoken
 from semcache.core import (
     Bypass,
     Completion,

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from semcache.calling import auth_of, call_of, is_translated, renamed, spoken
+from semcache.calling import auth_of, call_of, is_translated, no_upstream, renamed, spoken
 from semcache.core import Caller, Directives, TenantId
 from semcache.dialects.chat.request import parse_chat
 from semcache.dialects.chat.wire import Chat
