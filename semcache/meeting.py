@@ -28,7 +28,7 @@ _EVERYBODY = "public"
 _INSTRUCTIONS = ("system", "developer")
 _MOST_JUDGED = 3
 """Candidates, nearest first, that are compared clause by clause at most."""
-_MOST_TEXTS = 6
+MOST_TEXTS = 4
 """Clauses that are embedded at most for one request to tell small talk: each costs a pass of the encoder."""
 
 
@@ -162,7 +162,7 @@ def _few(opened: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
     texts: dict[str, None] = {}
     for of_one in opened.values():
         more = texts | dict.fromkeys(of_one)
-        texts = more if len(more) <= _MOST_TEXTS else texts
+        texts = more if len(more) <= MOST_TEXTS else texts
     return tuple(texts)
 
 

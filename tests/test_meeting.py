@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from semcache.core import Namespace, TenantId
-from semcache.decide.context import read
+from semcache.decide.context import ChatJudge, open_judge, read
 from semcache.decide.verify.lexicon import Relation
+from semcache.decide.verify.verifier import open_verifier
 from semcache.errors import EncoderError
 from semcache.meeting import agreeing, meet
 from semcache.policy.loader import load_default
@@ -17,11 +19,40 @@ from tests.meeting_parts import candidate, request_of
 
 PLACES = {kind: Namespace(TenantId("t"), kind) for kind in ("standalone", "bound", "opaque")}
 POLICY = load_default().by_tenant[TenantId("default")].domains["chat"]
-FREE = "When is the season in Bali? | In May. | Which vaccinations do travellers need?"
+FREE = "When is the season in Bali? | In May. | Which vaccinations do travellers to Kenya need?"
 CASE = "The zipper on my tent broke. | Oh no. | How do I repair it?"
 CHATTY = (
     "The zipper on my tent broke. | Oh no. | My goldfish winked at me. | Ha, enjoy! | How do I repair it?"
 )
+
+
+SWAPPED = [
+    (
+        "We are renting a cabin in Norway in January. | How cosy. | What clothes are worth packing?",
+        "We are hiking along the coast of Sardinia in August. | Lovely. | What clothes are worth packing?",
+    ),
+    (
+        "The choir rehearses in the old chapel. | I see. | When does the building close on Sundays?",
+        "My daughter swims in the new indoor pool. | I see. | When does the building close on Sundays?",
+    ),
+    (
+        "The lawn has brown rings. | A fungus? | Which fertilizer do experts recommend?",
+        "The blueberries stay small and sour. | A pity. | Which fertilizer do experts recommend?",
+    ),
+    (
+        "Where do greyhounds come from? | Egypt, they say. | How many walks per day are normal?",
+        "Why do pugs snore? | Short noses. | How many walks per day are normal?",
+    ),
+    (
+        "My grandmother fractured a wrist. | I am sorry. | How long do casts stay on?",
+        "My brother broke a shin. | I am sorry. | How long do casts stay on?",
+    ),
+    (
+        "Our startup moved to Estonia. | Great. | What percentage do companies pay in taxes?",
+        "Our startup moved to Texas. | Great. | What percentage do companies pay in taxes?",
+    ),
+]
+"""Whole sentences, each asked in two contexts that change the answer and share no word with it."""
 
 
 class Judge:
@@ -62,7 +93,7 @@ async def test_where_the_encoder_cannot_say_a_question_is_bound() -> None:
         assert await place(FREE, encoder) == "bound"
 
 
-async def kept(asked: str, stored: list[str], encoder: FakeEncoder, judge: Judge | None) -> int:
+async def kept(asked: str, stored: list[str], encoder: FakeEncoder, judge: Judge | ChatJudge | None) -> int:
     request = request_of(turns(asked))
     meeting = await meet(request, PLACES, encoder)
     embedding = await encoder.encode(meeting.reading.text)
@@ -113,3 +144,19 @@ async def test_what_agrees_is_measured_by_its_question() -> None:
     agreed, why = await agreeing(meeting, request, POLICY, encoder, embedding, found, judge)
     assert why == ()
     assert all(one.similarity < 0.5 for one in agreed)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> ChatJudge:
+    return open_judge(open_verifier())
+
+
+@pytest.mark.parametrize(("one", "other"), [*SWAPPED, *((other, one) for one, other in SWAPPED)])
+async def test_a_whole_sentence_in_another_context_is_not_served(
+    shipped: ChatJudge, one: str, other: str
+) -> None:
+    """No cosine lets it pass: the fake finds question and context far apart, and the texts are said to be near."""
+    encoder = FakeEncoder()
+    assert await place(one, encoder) == await place(other, encoder) == "bound"
+    assert await kept(one, [other], encoder, shipped) == 0
+    assert await kept(one, [one], encoder, shipped) == 1

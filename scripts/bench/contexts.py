@@ -53,6 +53,7 @@ from semcache.embed.open import open_encoder
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import EncoderError
 from semcache.judging import similarity_of
+from semcache.meeting import MOST_TEXTS
 from semcache.parts import encoder_options
 from semcache.policy.loader import load_default
 from semcache.settings import Settings
@@ -60,7 +61,6 @@ from semcache.settings import Settings
 STEPS = ("agree", "near", "gate", "policy")
 _FILES = ("fow_conversations_en", "written_chats")
 _DEADLINE = 10.0
-_MOST_TEXTS = 6
 
 
 @dataclass
@@ -135,10 +135,10 @@ class Meter:
         texts = open_texts(asked, stored, self.kin) if self.kin and not reasons else ()
         spent = time.process_time() - start
         start = time.process_time()
-        few = texts if len(texts) <= _MOST_TEXTS else ()
+        few = texts if len(texts) <= MOST_TEXTS else ()
         talk = {text: odds for text in few if (odds := await self.talk(text)) is not None}
         embedding = time.process_time() - start
-        against = agree(asked, stored, nearness, self.kin, talk.get if len(texts) <= _MOST_TEXTS else None)
+        against = agree(asked, stored, nearness, self.kin, talk.get if len(texts) <= MOST_TEXTS else None)
         self.agree_times.append(spent + time.process_time() - start - embedding)
         self.all_times.append(spent + time.process_time() - start)
         self.texts.append(float(len(texts)))

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.clauses import asks, sentences
-from semcache.decide.context.leaning import han_leans, leans
+from semcache.decide.context.leaning import han_leans, leans, names_subject
 from semcache.decide.context.replies import answer, han_reply, index, reply
 from semcache.decide.text import fold, is_han, read
 
@@ -25,26 +25,20 @@ _SWITCHES = (
 )  # fmt: skip
 _HAN_SWITCHES = ("顺便问一下", "顺便问下", "顺便问", "顺便", "另外问一下", "另外", "对了", "换个话题", "换个问题", "还有一个问题", "还有个问题", "再问一个问题",
                  "再问一下", "问个别的", "题外话", "新问题")  # fmt: skip
-_PERSONAL = re.compile(
-    r"\b(?:do|does|did|am|are|is|was|will|would|can|could|should|shall|may|might|must|have|has|had) (?:i|we|my|our)\b"
-    r"|\bwhat (?:should|can|could|do|must|would) (?:i|we)\b|\b(?:for|to|with|in|on|of|at|about) (?:me|us|my case|my situation)\b|\bwhich \w+ (?:should|do|can) (?:i|we)\b"
-    r"|\bmy (?:case|situation|options|chances|rights)\b"
-)
-_HAN_PERSONAL = ("我能", "我可以", "我需要", "我应该", "我该", "我会", "我是不是", "我要", "适合我", "我还", "我有", "我的情况", "我们能", "我们可以", "我们需要", "我们该", "我得")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
     """What the last text shows: `reply` to a proposal (`+`, `-`, `~`, or ""), `index` into a list, `leans` on something said.
 
-    `personal` asks about the asker's own case. `body` is the text behind a change of subject.
+    `names` says what it is about, or that it begins something else. `body` is the text behind a change of subject.
     """
 
     body: str
     reply: str
     index: int
     leans: bool
-    personal: bool
+    names: bool
 
 
 @lru_cache(maxsize=1)
@@ -69,9 +63,11 @@ def meant(text: str) -> Last:
     """Read the last user text; courtesies beside a question are left out."""
     kept = [part for part in sentences(text) if not is_courtesy(part, user=True)]
     body = " ".join(kept) or fold(text)
+    switched = False
     for lead in (_opening(), _switch(), _opening()):
         rest = lead.sub("", body, count=1)
-        body = rest if asks(rest) and len(rest) > _SHORTEST_REST else body
+        if rest != body and asks(rest) and len(rest) > _SHORTEST_REST:
+            body, switched = rest, switched or lead is _switch()
     seen = read(body)
     joined = " ".join(seen.words)
     han = any(is_han(word) for word in seen.words)
@@ -81,5 +77,5 @@ def meant(text: str) -> Last:
         reply=answer(text) or (han_reply(compact) if han else reply(seen.words, joined, body)),
         index=index(seen.words, joined, compact),
         leans=han_leans(compact, body) if han else leans(seen.words, joined, body),
-        personal=any(mark in compact for mark in _HAN_PERSONAL) if han else bool(_PERSONAL.search(joined)),
+        names=switched or names_subject(body),
     )

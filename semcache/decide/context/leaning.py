@@ -190,6 +190,11 @@ def _named(body: str) -> bool:
     )
 
 
+def names_subject(body: str) -> bool:
+    """True for a question with a name, or words enough, to say by itself what it is about."""
+    return _named(body) or len(set(units(body))) >= _WHOLE
+
+
 def _explained(words: tuple[str, ...], i: int) -> bool:
     """True for `is it possible to`, `this week`, `all`, and a pronoun whose noun stands before it in the text."""
     word, after = words[i], words[i + 1] if i + 1 < len(words) else ""

@@ -1,10 +1,10 @@
 """Does anything that was said before reach the last question?
 
-Three ways: the question points back by itself (see `last`), it shares content with the history,
-or the user set a rule or told of himself what a question like this one must respect. A question
-to those who serve about themselves (`What are your opening hours?`) is free of what was told of
-an order; any other may go on with the subject in new words (`Bali`, then `vaccinations`), which
-words alone cannot tell. Knows nothing of records and vectors.
+Four ways: the question points back by itself (see `last`), it shares content with the history,
+the user set a rule or told of anything that a question may be about, or it does not say itself what it is
+about. A question to those who serve about themselves (`What are your opening hours?`) is free of what was told of
+an order; one that names its subject after other questions may go on with theirs in new words (`Bali`, then
+`vaccinations`), which words alone cannot tell. Knows nothing of records and vectors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ _COMMON = frozenset(
 _LONG = 4
 _EXAMPLES = 2
 _TERSE = 5
-_OPENING = frozenset(split("what who where when which how"))
 _HAN_YOU = ("你们", "贵公司", "贵店", "您们", "你们的")
 _MEASURES = frozenset(split("many tall far old much long big deep high fast heavy"))
 _HAN_WORLD = (
@@ -93,8 +92,9 @@ def reach(history: Iterable[Turn], asked: str) -> Reach:
     told_of_self = widest in (Standing.PERSON, Standing.BODY)
     if _is_to_who_serves(own.body):
         return Reach.DOUBTFUL if told_of_self else Reach.APART
-    told = (told_of_self and not _is_of_the_world(own.body)) or (widest is Standing.TOLD and own.personal)
-    return Reach.BEARS if told else Reach.UNSURE
+    # `Which fertilizer do experts recommend?` is about whatever the user has told of.
+    says_itself = widest is Standing.NOTHING and (own.names or not before)
+    return Reach.UNSURE if says_itself else Reach.BEARS
 
 
 def _shows_how(history: Sequence[Turn]) -> bool:
@@ -142,11 +142,6 @@ def _topics(text: str) -> frozenset[str]:
     found = units(text)
     pairs = {a + b for a, b in pairwise(found) if is_han(a) and is_han(b)}
     return frozenset(unit for unit in found if not is_han(unit)) | pairs
-
-
-def _is_of_the_world(asked: str) -> bool:
-    """True for a worldly question that opens with what it asks for: `is breakfast included` is about the asker's case."""
-    return _is_worldly(asked) and words_of(asked)[0] in _OPENING
 
 
 def _is_worldly(asked: str) -> bool:

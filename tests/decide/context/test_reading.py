@@ -18,7 +18,12 @@ from tests.decide.context.build import reading, turns
 KINDS = [
     ("What is the capital of Peru?", "standalone"),
     ("And in winter?", "standalone"),
-    ("My order is late. | Sorry. | Who painted the Mona Lisa?", "standalone"),
+    ("My order is late. | Sorry. | Who painted the Mona Lisa?", "bound"),
+    ("When do you open? | At nine. | Who painted the Mona Lisa?", "standalone"),
+    ("When do you open? | At nine. | Which fertilizer do experts recommend?", "bound"),
+    ("When do you open? | At nine. | By the way, which fertilizer do experts recommend?", "standalone"),
+    ("Hello | Hi! | Which fertilizer do experts recommend?", "standalone"),
+    ("Hello | Our roses are on sale. | Which fertilizer do experts recommend?", "bound"),
     ("My order is late. | Sorry. | When will it arrive?", "bound"),
     ("My order is late. | Sorry. | How late is my order?", "bound"),
     ("I'm allergic to nuts. | Noted. | Give me a recipe for banana bread.", "bound"),
@@ -77,7 +82,9 @@ def test_hostile_chats_are_opaque_and_agree_with_themselves_only(chat: list[obje
     [(None, "bound"), (0.3, "bound"), (0.2, "bound"), (float("nan"), "bound"), (0.05, "standalone")],
 )
 def test_a_subject_in_new_words_is_settled_by_vectors(cosine: float | None, kind: str) -> None:
-    found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
+    found = read(
+        turns("When is the season in Bali? | In May. | Which vaccinations do travellers to Kenya need?"), ""
+    )
     assert (found.kind, found.background) == ("standalone", "When is the season in Bali?")
     settled = settle(found, cosine)
     assert (settled.kind, settled.otherwise) == (kind, None)
@@ -91,8 +98,10 @@ def test_no_cosine_overrules_what_words_tell() -> None:
 
 
 def test_what_was_not_settled_meets_nothing_that_stands_alone() -> None:
-    found = read(turns("When is the season in Bali? | In May. | Which vaccinations do travellers need?"), "")
-    assert agree(found, reading("Which vaccinations do travellers need?")) == ("context-kind",)
+    found = read(
+        turns("When is the season in Bali? | In May. | Which vaccinations do travellers to Kenya need?"), ""
+    )
+    assert agree(found, reading("Which vaccinations do travellers to Kenya need?")) == ("context-kind",)
     assert agree(found, found) == ()
 
 
