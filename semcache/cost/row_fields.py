@@ -61,7 +61,11 @@ COLUMNS = (
     Column("backend", Kind.TEXT, "the upstream that was asked"),
     Column("local", Kind.FLAG, "that was the engine here"),
     Column("domain", Kind.TEXT, "the kind of question"),
-    Column("route", Kind.TEXT, "which API"),
+    Column(
+        "route",
+        Kind.TEXT,
+        "which kind of API: `chat`, `completions`, `responses`, `messages`, `generate` (Ollama's and Gemini's), `embeddings`, `images`, `audio`, `rerank`, or `other`",
+    ),
     Column("stream", Kind.FLAG, "the answer was streamed"),
     Column("outcome", Kind.TEXT, "`exact`, `semantic`, `draft`, `miss`, `bypass` or `error`"),
     Column("reason", Kind.TEXT, "why"),

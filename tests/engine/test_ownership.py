@@ -166,4 +166,5 @@ def test_a_draft_continues_the_prompt(text: str) -> None:
     assert not TEMPLATE._cutter.special & set(draft)
     said = TEMPLATE._cutter._backend.decode(list(draft))
     plain = text.replace("<|im_end|>", "").replace("<|im_start|>", "")
-    assert plain.startswith(said) if len(draft) == 64 else said == plain
+    # A draft that is cut may end within a character.
+    assert plain.startswith(said.rstrip("\ufffd")) if len(draft) == 64 else said == plain
