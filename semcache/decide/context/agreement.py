@@ -14,8 +14,9 @@ from enum import StrEnum
 from functools import lru_cache
 
 from semcache.decide.context import likeness
-from semcache.decide.context.comparing import Closeness, is_retouched, row
+from semcache.decide.context.comparing import Closeness, Side, is_retouched, row
 from semcache.decide.context.kin import Judge
+from semcache.decide.context.last import meant
 from semcache.decide.context.matter import Matter, matter
 from semcache.decide.context.pairing import FIGURES, differences, exchanged, sentences_differ
 from semcache.decide.context.resolve import Reading, resolved, settle
@@ -233,12 +234,21 @@ def _judged(asked: bytes, stored: bytes, nearness: Nearness, kin: Judge, talk: T
     if one is None or other is None or _too_many(one, other):
         return (Reason.UNREAD.value,)
     both = sides(one, other, kin, talk)
+    if any(side.asked or _is_nothing_left(told, side) for told, side in zip((one, other), both, strict=True)):
+        return (Reason.DETAIL.value,)
     numbers = row(one, other, both, closeness(one, other, nearness, kin), kin)
     if is_retouched(numbers):
         return (Reason.DETAIL.value,)
     chance = kin.one_case(numbers)
     # What is not a number is no chance.
     return () if chance >= ONE_CASE else (Reason.DETAIL.value,)
+
+
+def _is_nothing_left(told: Telling, side: Side) -> bool:
+    """True where a question leans on something, and all that could be meant was dropped as talk by the way."""
+    own = meant(told.record.last)
+    leans = bool(own.leans or own.reply or own.index)
+    return leans and side.dropped > 0 and all(told.closes(part.saying) for part in side.kept)
 
 
 def closeness(one: Telling, other: Telling, nearness: Nearness, kin: Judge) -> Closeness:

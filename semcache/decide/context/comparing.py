@@ -65,12 +65,13 @@ class Side:
     """One teller's clauses set against the other's.
 
     `kept` count; `dropped` is how many clauses are small talk that the other chat lacks; `added` what else was
-    added: for each the log-odds of small talk, and how far it reaches.
+    added: for each the log-odds of small talk, and how far it reaches. `asked`: what was dropped shares words with a question.
     """
 
     kept: tuple[Matched, ...]
     dropped: int = 0
     added: tuple[tuple[float, int], ...] = ()
+    asked: bool = False
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ _TOOLS = frozenset(
         "language package runtime browser database cloud vcs javascript manager shell dataformat office drug disease"
     )
 )
-_COMMON = frozenset(
+COMMON = frozenset(
     unit
     for word in split("store shop account service customer website site company online page app")
     for unit in units(word)
@@ -132,7 +132,7 @@ def _shared(asked: str, before: Iterable[str]) -> bool:
 
     In a long question about the world one word that comes again does not make it the same subject.
     """
-    own = _topics(asked) - _COMMON
+    own = _topics(asked) - COMMON
     again = own & frozenset(topic for part in before for topic in _topics(part))
     return bool(again) and not (len(again) == 1 and len(own) >= _LONG and _is_worldly(asked))
 

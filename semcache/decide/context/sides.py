@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from semcache.decide.context import words
 from semcache.decide.context.chatter import is_courtesy
 from semcache.decide.context.comparing import APART, Matched, Side, match
 from semcache.decide.context.dropping import dropping, is_correction
 from semcache.decide.context.kin import Judge, Kin
+from semcache.decide.context.reach import COMMON
 from semcache.decide.context.saying import Saying, Telling, is_figure
 from semcache.decide.context.standing import standing
 
@@ -24,11 +26,12 @@ Talk = Callable[[str], float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Extra:
-    """A clause without counterpart: what is weighed of it, and the units of everything else."""
+    """A clause without counterpart: what is weighed of it, the units of everything else; `asked` shares some with a question."""
 
     text: str
     others: frozenset[str]
     social: bool
+    asked: bool
 
 
 def unsure(one: Telling, other: Telling, kin: Kin) -> tuple[str, ...]:
@@ -50,7 +53,7 @@ def _side(one: Telling, other: Telling, kin: Judge, talk: Talk) -> Side:
     extras = _extras(one, other, matched)
     kept: list[Matched] = []
     added: list[tuple[float, int]] = []
-    dropped = 0
+    dropped, asked = 0, False
     for part in matched:
         extra = extras.get(part.saying)
         if extra is None:
@@ -59,11 +62,12 @@ def _side(one: Telling, other: Telling, kin: Judge, talk: Talk) -> Side:
         chance = _chance(extra, kin, talk)
         if chance >= BY_THE_WAY:
             dropped += 1
+            asked = asked or extra.asked
             continue
         kept.append(part)
         if part.alone or not part.saying.tokens:
             added.append((chance, int(standing(part.saying.text))))
-    return Side(tuple(kept), dropped, tuple(added))
+    return Side(tuple(kept), dropped, tuple(added), asked)
 
 
 def _chance(extra: _Extra, kin: Judge, talk: Talk) -> float:
@@ -88,8 +92,13 @@ def _extras(one: Telling, other: Telling, matched: Sequence[Matched]) -> dict[Sa
         units = frozenset(
             unit for said in (*beside, *other.user) for unit in said.units if not is_figure(unit)
         )
-        found[part.saying] = _Extra(text, units, part.saying.place in one.social)
+        asked = bool(_content(text) & (_content(one.question.text) | _content(other.question.text)))
+        found[part.saying] = _Extra(text, units, part.saying.place in one.social, asked)
     return found
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(words.units(text)) - COMMON
 
 
 def _is_loose(part: Matched, one: Telling, other: Telling) -> bool:

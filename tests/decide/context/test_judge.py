@@ -170,6 +170,19 @@ def test_a_fact_beside_the_question_is_compared_though_all_before_is_equal() -> 
     assert agree(plain, reworded, NEARNESS, Stub(0.0)) == ()
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I'm invited to a beach wedding. | How nice! | What should I wear?", "I'm invited to a job interview. | How nice! | What should I wear?"),
+        ("My points expired yesterday. | Oh no. | Can I pay for a gift wrap with points?", "What a day it was! | Oh no. | Can I pay for a gift wrap with points?"),
+    ],
+)  # fmt: skip
+def test_what_a_question_leans_on_or_names_is_no_talk(judge: ChatJudge, one: str, other: str) -> None:
+    """However sure a line over vectors is that it sounds like small talk."""
+    assert agree(reading(one), reading(other), NEARNESS, Stub(1.0), lambda _: 9.0) == ("context-detail",)
+    assert agree(reading(one), reading(other), NEARNESS, judge, lambda _: 9.0)
+
+
 def test_rows_are_finite_and_named() -> None:
     kin = Stub(1.0)
     agree(reading(CASE), reading(CHATTY), NEARNESS, kin, lambda _: 3.0)
