@@ -83,7 +83,12 @@ class Gatekeeper:
         # Clean texts hold no NUL, so two different pairs never join to the same bytes.
         identity = f"{bearer or header}\0{key}".encode()
         digest = hashlib.sha256(_PRINCIPAL + identity).hexdigest()
-        return Caller(tenant=self.passthrough, principal=digest, authorization=header or f"Bearer {key}", by_key=not header)
+        return Caller(
+            tenant=self.passthrough,
+            principal=digest,
+            authorization=header or f"Bearer {key}",
+            by_key=not header,
+        )
 
 
 def gatekeeper(files: Iterable[PolicyFile]) -> Gatekeeper:
