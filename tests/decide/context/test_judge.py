@@ -174,7 +174,7 @@ def test_a_fact_beside_the_question_is_compared_though_all_before_is_equal() -> 
     ("one", "other"),
     [
         ("I'm invited to a beach wedding. | How nice! | What should I wear?", "I'm invited to a job interview. | How nice! | What should I wear?"),
-        ("My points expired yesterday. | Oh no. | Can I pay for a gift wrap with points?", "What a day it was! | Oh no. | Can I pay for a gift wrap with points?"),
+        ("My points expired yesterday. | Oh no. | Can I pay for a gift wrap with points?", "The scarf I got is beautiful! | Oh no. | Can I pay for a gift wrap with points?"),
     ],
 )  # fmt: skip
 def test_what_a_question_leans_on_or_names_is_no_talk(judge: ChatJudge, one: str, other: str) -> None:
