@@ -3,7 +3,8 @@
     .venv/bin/python scripts/bench/chat_tables.py DIR
 
 Gives `tables.jsonl` (pairs and threes of `tests/decide/context`, with labels) and `other_questions.jsonl` (traps: a scene
-told in the same or in other words, with another question at the end). Neither trains.
+told in the same or in other words, with another question at the end), `histories.jsonl` (questions behind histories that bear
+on them, that do not, and that make another question of each). None trains.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from scripts.verifier.chats.scenes import Pair, as_row, scenes  # noqa: E402 - the root is on the path only now
+from scripts.verifier.chats.scenes import Pair, alone, as_row, leaning, scenes  # noqa: E402 - the root is on the path only now
 from tests.decide.context.build import pairs, turns  # noqa: E402 - as above
 from tests.decide.context.cases_same import SAME  # noqa: E402 - as above
 from tests.decide.context.cases_trap import TRAPS  # noqa: E402 - as above
@@ -74,12 +75,14 @@ def _row(category: str, one: str, other: str, *, same: bool) -> dict[str, object
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     parser = argparse.ArgumentParser(description="Chats of the tests as files.")
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("tables", tables()), ("other_questions", other_questions())):
+    histories = (as_row(pair) for pair in (*alone(), *leaning()))
+    files = {"tables": tables(), "other_questions": other_questions(), "histories": histories}
+    for name, rows in files.items():
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
