@@ -7,6 +7,7 @@ touched; an account gets copies of what passes. Knows nothing of chat.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import lru_cache
 
 from semcache.calling import auth_of
 from semcache.core import Caller
@@ -34,7 +35,16 @@ def checked_path(scope: Scope) -> str:
             semicolons and control characters.
     """
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    path = raw.partition(b"?")[0].decode("latin-1")
+    path = _normal(raw.partition(b"?")[0])
+    if path is None:
+        raise RequestError("The request path is not in normal form.", code="invalid_path")
+    return path
+
+
+@lru_cache(maxsize=256)
+def _normal(raw: bytes) -> str | None:
+    """Give a path if it has one normal form; clients ask the same few again and again."""
+    path = raw.decode("latin-1")
     low = path.lower()
     segments = low.replace("%2e", ".").split("/")
     bad = (
@@ -48,9 +58,7 @@ def checked_path(scope: Scope) -> str:
         or any(segment in (".", "..") for segment in segments)
         or any(ord(char) <= 0x20 or ord(char) >= 0x7F for char in path)
     )
-    if bad:
-        raise RequestError("The request path is not in normal form.", code="invalid_path")
-    return path
+    return None if bad else path
 
 
 def refuse_inner(backend: Backend, method: str, path: str) -> None:
