@@ -18,7 +18,7 @@ from semcache.ports import UpstreamCall, UpstreamReply
 from semcache.routing.affinity import head_of
 from semcache.routing.paths import dialect_of
 from semcache.routing.settings import SALTED
-from semcache.routing.target import Member
+from semcache.routing.target import Fronted
 
 SALT = "cache_salt"
 _OWNERS = "prefix_cache"
@@ -27,49 +27,15 @@ _MOST = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Salting:
+class Salting(Fronted):
     """A member whose calls say whose they are.
 
     A call without affinity gets a salt of its own: it shares with nobody. One that cannot be read is refused.
-
-    Args:
-        member: who is asked.
     """
-
-    member: Member
-
-    @property
-    def name(self) -> str:
-        """Name from the configuration."""
-        return self.member.name
-
-    @property
-    def active(self) -> int:
-        """Calls under way."""
-        return self.member.active
-
-    @property
-    def waiting(self) -> int:
-        """Calls that wait for a place."""
-        return self.member.waiting
-
-    @property
-    def is_full(self) -> bool:
-        """True while one more would have to wait."""
-        return self.member.is_full
-
-    @property
-    def refuses(self) -> bool:
-        """True while calls would fail at once."""
-        return self.member.refuses
 
     async def open(self, call: UpstreamCall) -> UpstreamReply:
         """Send the call with its salt; errors as for `ports.Generator`."""
         return await self.member.open(await salted(call))
-
-    async def aclose(self) -> None:
-        """Close the member."""
-        await self.member.aclose()
 
 
 async def salted(call: UpstreamCall) -> UpstreamCall:

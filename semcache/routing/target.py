@@ -57,16 +57,14 @@ class Member(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """A member that is asked through somebody who speaks for it.
+class Fronted:
+    """A member behind something that changes its calls: its name and load are the member's.
 
     Args:
         member: whose load it is.
-        generator: asks the member in its own words.
     """
 
     member: Member
-    generator: Generator
 
     @property
     def name(self) -> str:
@@ -93,13 +91,24 @@ class Spoken:
         """True while calls would fail at once."""
         return self.member.refuses
 
-    async def open(self, call: UpstreamCall) -> UpstreamReply:
-        """Send a call; errors as for `ports.Generator`, and RequestError for what cannot be said."""
-        return await self.generator.open(call)
-
     async def aclose(self) -> None:
         """Close the member."""
         await self.member.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken(Fronted):
+    """A member that is asked through somebody who speaks for it.
+
+    Args:
+        generator: asks the member in its own words.
+    """
+
+    generator: Generator
+
+    async def open(self, call: UpstreamCall) -> UpstreamReply:
+        """Send a call; errors as for `ports.Generator`, and RequestError for what cannot be said."""
+        return await self.generator.open(call)
 
 
 @dataclass(frozen=True, slots=True)
