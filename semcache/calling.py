@@ -109,7 +109,9 @@ def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnaps
     headers += auth_of(backend, asked.caller, native=request.native is not None)
     if request.native is not None:
         content = asked.raw_body if asked.raw_body is not None else orjson.dumps(request.native)
-        return UpstreamCall("POST", request.path, tuple(headers), content, request.query, affinity)
+        return UpstreamCall(
+            "POST", request.path, tuple(headers), content, request.query, affinity, policy.tenant
+        )
     body: Mapping[str, Any] = request.body
     if backend.prefixes is not None:
         body = backend.prefixes.prepared(request, asked.caller, asked.directives, policy, by)
@@ -121,7 +123,9 @@ def call_of(asked: Asked, backend: Backend, policy: CachePolicy, by: PolicySnaps
         options = body.get("stream_options")
         body = {**body, "stream_options": {**(options or {}), "include_usage": True}}
     content = _content(asked, backend, body)
-    return UpstreamCall("POST", request.path, tuple(headers), content, affinity=affinity)
+    return UpstreamCall(
+        "POST", request.path, tuple(headers), content, affinity=affinity, tenant=policy.tenant
+    )
 
 
 def _owner(asked: Asked, policy: CachePolicy) -> str:

@@ -153,6 +153,33 @@ class Selector:
     tag: str = ""
     namespace: str = ""
     model: str = ""
+    subject: str = ""
+    """Digest of an end user (`core.Entry.subject`)."""
+
+
+SAMPLE = 16
+"""Numbers of a vector that tell it from any other text's: by chance they agree once in 10^30."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpses:
+    """Some live entries of `tenant` that may be found by meaning or have no vector, and what tells their vectors apart.
+
+    `samples` are the first `SAMPLE` numbers of each vector (fewer where it has fewer) as float16, little-endian; b""
+    without a vector. They are as stored: in length they may be off by the rounding to float16.
+    """
+
+    tenant: TenantId
+    ids: tuple[EntryId, ...]
+    samples: tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class StreamCursor:
+    """How far a follower has come in which store's change stream; the store moves it on. "": nowhere yet."""
+
+    identity: str = ""
+    number: int = 0
 
 
 class EntryStore(Protocol):
@@ -225,11 +252,23 @@ class EntryStore(Protocol):
         """
         ...
 
-    def changes(self) -> AsyncIterator[Change | None]:
+    def glimpses(self, tenant: TenantId | None = None) -> AsyncIterator[Glimpses]:
+        """Yield what `scan` would, but rejected entries, and of each only its id and a piece of its vector.
+
+        A tenth of the price: for comparing an index with the store.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        ...
+
+    def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         """Follow the change stream from now on; yields None at least every half second while idle.
 
-        The first item is always `StoreReset` (the follower builds its state by `scan` after
-        it). A None or a change proves that the store was reachable a moment ago.
+        The first item is `StoreReset` (the follower compares its state with the store after it), but with a
+        `cursor` whose place the stream still holds: then what came after that place follows. The cursor is moved
+        to each change once the next item is asked for. A None or a change proves that the store was reachable a
+        moment ago.
 
         Raises:
             StoreError: the connection is lost; call again to resume (begins with StoreReset).
@@ -253,7 +292,8 @@ class EntryStore(Protocol):
 class UpstreamCall:
     """One HTTP request to an upstream. `path` begins with a slash and follows the base URL.
 
-    `affinity` names what it shares with requests that had best be answered by the same node (b"": nothing known).
+    `affinity` names what it shares with requests that had best be answered by the same node (b"": nothing known),
+    `tenant` whose it is, so that tenants take turns where calls wait ("": nobody's).
     """
 
     method: str
@@ -262,6 +302,7 @@ class UpstreamCall:
     body: bytes | AsyncIterator[bytes]
     query: bytes = b""
     affinity: bytes = b""
+    tenant: str = ""
 
 
 class UpstreamReply(Protocol):
@@ -328,6 +369,7 @@ class SideSink(Protocol):
 
 
 __all__ = [
+    "SAMPLE",
     "Change",
     "Clock",
     "Encoder",
@@ -336,11 +378,13 @@ __all__ = [
     "EntryStore",
     "EpochBumped",
     "Generator",
+    "Glimpses",
     "JsonObject",
     "RecordSink",
     "Selector",
     "SideSink",
     "StoreReset",
+    "StreamCursor",
     "UpstreamCall",
     "UpstreamReply",
     "VectorIndex",

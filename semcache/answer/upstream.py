@@ -27,7 +27,7 @@ from semcache.answer.breaker import CircuitBreaker
 from semcache.answer.deadline import Deadline
 from semcache.answer.faults import ConnectError, RetryableConnectError, RetryableError
 from semcache.answer.limits import Limits
-from semcache.answer.places import Places
+from semcache.answer.places import Places, Room
 from semcache.answer.target import join, parse_base
 from semcache.answer.transport import ExactTransport, StaleConnectionError, open_session
 from semcache.answer.upload import SLICE, Slices, Upload
@@ -69,7 +69,8 @@ class HttpUpstream:
         self._ssl = ssl_context
         self._origin = httpx.URL(base)
         self._breaker = CircuitBreaker(limits.breaker_threshold, limits.breaker_pause)
-        self._places = Places(name, limits.concurrent, limits.waiting, limits.patience)
+        room = Room(limits.concurrent, limits.waiting, limits.patience)
+        self._places = Places(room, self._overloaded)
         self._transport: ExactTransport | None = None
         self._active = 0
         self._closed = False
@@ -112,7 +113,7 @@ class HttpUpstream:
         """
         if self.refuses:
             raise self._unavailable()
-        await self._places.take()
+        await self._places.take(call.tenant)
         self._active += 1
         try:
             # Asked again: while this call waited, others may have found the upstream gone.
@@ -141,6 +142,16 @@ class HttpUpstream:
             code="upstream_unavailable",
             untouched=True,
             headers=(("retry-after", str(max(1, math.ceil(self._limits.breaker_pause)))),),
+        )
+
+    def _overloaded(self, room: Room) -> UpstreamError:
+        return UpstreamError(
+            f"upstream '{self._name}' has as many calls as it may have at once",
+            status=503,
+            code="overloaded",
+            type="server_error",
+            untouched=True,
+            headers=room.retry_after,
         )
 
     async def _judged(self, call: UpstreamCall) -> httpx.Response:

@@ -33,7 +33,7 @@ def error_reply(error: SemcacheError, request_id: str, dialect: Dialect = CHAT) 
         (b"cache-control", b"private, no-store"),
         *request_ids(request_id, dialect),
     ]
-    if isinstance(error, RequestError):
+    if isinstance(error, RequestError | UpstreamError):
         head += _encoded(error.headers)
     return error.status, head, body
 

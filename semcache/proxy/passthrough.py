@@ -112,6 +112,7 @@ async def forward(
         ),
         body=_upload(receive, account) if _has_body(scope, headers) else b"",
         query=_query(scope, backend),
+        tenant=caller.tenant,
     )
     reply = await backend.generator.open(call)
     try:
