@@ -21,6 +21,8 @@ from semcache.gate_rules import GateRules as GateRules  # noqa: PLC0414  handed 
 from semcache.records import Outcome as Outcome  # noqa: PLC0414  handed on
 from semcache.records import RequestRecord as RequestRecord  # noqa: PLC0414  handed on
 from semcache.records import Usage as Usage  # noqa: PLC0414  handed on
+from semcache.review_rules import Confirmation as Confirmation  # noqa: PLC0414  handed on
+from semcache.review_rules import ConfirmedBy as ConfirmedBy  # noqa: PLC0414  handed on
 from semcache.review_rules import DraftPolicy as DraftPolicy  # noqa: PLC0414  handed on
 from semcache.review_rules import DraftRecord as DraftRecord  # noqa: PLC0414  handed on
 from semcache.review_rules import Review as Review  # noqa: PLC0414  handed on
@@ -194,7 +196,7 @@ class Epochs:
     """Invalidation counters an entry was born under: tenant, namespace, model and each tag.
 
     An entry whose counters differ from the store's present ones is dead, whatever its age.
-    Keys are `""` (tenant), `"ns:<digest>"`, `"model:<name>"`, `"tag:<tag>"`; absent means 0.
+    Keys are `""` (tenant), `"ns:<digest>"`, `"model:<name>"`, `"subject:<digest>"`, `"tag:<tag>"`; absent means 0.
     """
 
     values: tuple[tuple[str, int], ...] = ()
@@ -208,9 +210,12 @@ class Entry:
     encoded or may not be matched semantically (too long for the encoder, exact-only request).
     `context` is what was said before and bears on it, as `decide.context` wrote it down. `origin` says what it
     was made from (`draft:<entry>`, `edit:<entry>`; "" for a model's own answer), `seconds` how long that took;
-    `author` is a digest of who asked first, `commons` the namespace it would have if it were public ("": it may
+    `author` is a digest of who asked first, `subject` one of the end user alone, by which everything of theirs is
+    found to be erased ("": none was named), `commons` the namespace it would have if it were public ("": it may
     not become so). `barred` holds the questions (`asked_digest`) that it must never answer again, or `WHOLE`; the
-    store keeps them apart from the entry, and they outlive it.
+    store keeps them apart from the entry, and they outlive it. `confirmed` names the users (as `author` does) known
+    to have got this answer from the model themselves, the author among them where a key of the tenant's vouches
+    for the name; what others than the author add to it is kept beside the entry and goes with it.
     """
 
     id: EntryId
@@ -235,6 +240,8 @@ class Entry:
     seconds: float = 0.0
     commons: str = ""
     barred: frozenset[str] = frozenset()
+    subject: str = ""
+    confirmed: frozenset[str] = frozenset()
 
     def age(self, now: float) -> float:
         """Seconds since the answer was produced; never negative, whatever the clock did."""
@@ -297,6 +304,7 @@ class CachePolicy:
     audit: AuditPolicy = field(default_factory=AuditPolicy)
     drafts: DraftPolicy = field(default_factory=DraftPolicy)
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    confirmation: Confirmation = field(default_factory=Confirmation)
     commons: bool = False
     edition: str = ""
     """Digest of what the tenant's file says about this domain: flags of reviewers are bound to it."""
@@ -326,7 +334,8 @@ class Bypass:
 class Hit:
     """Serve `entry`. `similarity` is on the reference scale, 1.0 for an exact hit; `score` the verifier's.
 
-    `shadow`: it would be served, but the evidence of the domain does not allow it yet.
+    `shadow`: it would be served, but the evidence of the domain does not allow it yet, or, where it is
+    `unconfirmed`, too few have got this answer from the model themselves (`decide.confirming`).
     """
 
     entry: Entry
@@ -334,6 +343,7 @@ class Hit:
     similarity: float
     score: float | None = None
     shadow: bool = False
+    unconfirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

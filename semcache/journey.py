@@ -37,7 +37,7 @@ from semcache.cost_rules import HistoryPolicy, Trimming, named
 from semcache.decide.decision import Serving
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Dialect, Family
-from semcache.embed.fingerprint import Partition, asked_digest, asker_digest
+from semcache.embed.fingerprint import Partition, asked_digest, asker_digest, subject_digest
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.evidence_port import NO_KEY
 from semcache.meeting import Meeting
@@ -215,6 +215,13 @@ class Step:
     def asker(self) -> str:
         """What names who asks, inside the tenant (`core.Entry.author`)."""
         return asker_digest(self.partition, self.asked.directives.user or self.asked.request.end_user)
+
+    @property
+    def subject(self) -> str:
+        """What names the end user inside the tenant (`core.Entry.subject`); "" where none is named."""
+        return subject_digest(
+            self.partition.tenant, self.asked.directives.user or self.asked.request.end_user
+        )
 
     def tighten(self, classifiers: Classifiers | None, embedding: Embedding) -> bool:
         """Let the classifier make the policy stricter; False while it cannot tell yet."""

@@ -377,7 +377,8 @@ class Pipeline:
         """The counters an answer to this request is born under."""
         keys = ["", f"model:{step.asked.request.model}", f"key:{step.key}"]
         keys += [f"ns:{digest}" for digest in dict.fromkeys(place.digest for place in _places(step).values())]
-        return keys + [f"tag:{tag}" for tag in step.asked.directives.tags]
+        keys += [f"tag:{tag}" for tag in step.asked.directives.tags]
+        return [*keys, f"subject:{step.subject}"] if step.subject else keys
 
 
 def _places(step: Step) -> Mapping[str, Namespace]:

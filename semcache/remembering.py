@@ -152,6 +152,7 @@ class Memory:
             context=meeting.reading.context if meeting is not None and meeting.is_bound else b"",
             origin=_origin(step),
             author=step.asker,
+            subject=step.subject,
             seconds=round(self.clock.monotonic() - step.asked_at, 3) if step.asked_at else 0.0,
             commons=step.commons.digest if step.commons is not None else "",
         )

@@ -27,6 +27,8 @@ _DEFAULTS: dict[str, Any] = {"n": 1, "tool_choice": "auto"}
 _WHOLE = float(1 << 53)
 _OF_TEXT = frozenset(("type", "text", "cache_control"))
 _FORMAT = b"semcache-namespace-2"
+_SUBJECT = "\x00subject"
+"""No owner is called so: principals are digests in hex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,14 @@ def asker_digest(partition: Partition, user: str) -> str:
         coded = part.encode("utf-8", "surrogatepass")
         digest.update(len(coded).to_bytes(8, "big") + coded)
     return digest.hexdigest()
+
+
+def subject_digest(tenant: TenantId, user: str) -> str:
+    """Give what names an end user inside a tenant, under whatever key they ask: 12 bytes in hex, "" for nobody.
+
+    Everything kept of somebody is found by it when they are to be erased.
+    """
+    return asker_digest(Partition(tenant, "", _SUBJECT, "", ""), user) if user else ""
 
 
 def _parameters(body: JsonObject) -> dict[str, Any]:

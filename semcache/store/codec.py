@@ -150,7 +150,7 @@ def checksum_of(value: bytes) -> bytes:
 def _encode_head(entry: Entry) -> bytes:
     born = dict(entry.epochs.values)
     names = list(epoch_keys(entry))
-    if len(names) - 1 > MAX_TAGS + 2:
+    if len(names) - 1 > MAX_TAGS + (3 if entry.subject else 2):
         raise _invalid(f"more than {MAX_TAGS} tags")
     try:
         head = _HEAD.pack(
@@ -308,6 +308,7 @@ def _build(
         author=more.get("author", ""),
         seconds=more.get("seconds", 0.0),
         commons=more.get("commons", ""),
+        subject=more.get("subject", ""),
         barred=barred,
     )
 
@@ -329,6 +330,7 @@ def _more(entry: Entry) -> dict[str, Any]:
         "author": entry.author,
         "seconds": entry.seconds,
         "commons": entry.commons,
+        "subject": entry.subject,
         "native": (entry.completion.native or b"").decode(),
     }
     # A threshold or a day of 0 is one; an empty text, a time or a duration of 0 says nothing.

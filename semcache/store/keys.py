@@ -61,17 +61,24 @@ def epoch_field(key: str) -> bytes:
 
 
 def epoch_keys(entry: Entry) -> Iterator[str]:
-    """Yield the durable epoch keys that an entry lives under: tenant, namespace, model, tags."""
+    """Yield the durable epoch keys that an entry lives under: tenant, namespace, model, end user, tags."""
     yield ""
     yield f"ns:{entry.namespace}"
     yield f"model:{entry.model}"
+    if entry.subject:
+        yield f"subject:{entry.subject}"
     for tag in dict.fromkeys(entry.tags):
         yield f"tag:{tag}"
 
 
 def selector_keys(selector: Selector) -> list[str]:
     """Give the epoch keys that everything a selector names lives under; ids and tenant aside."""
-    words = (("ns:", selector.namespace), ("model:", selector.model), ("tag:", selector.tag))
+    words = (
+        ("ns:", selector.namespace),
+        ("model:", selector.model),
+        ("subject:", selector.subject),
+        ("tag:", selector.tag),
+    )
     return [f"{word}{text}" for word, text in words if text]
 
 
