@@ -10,10 +10,23 @@ NEVER = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a tenant may keep; None is no limit. `max_bytes` counts stored answers."""
+    """How much a tenant may keep; None is no limit. `max_bytes` counts stored answers.
+
+    `max_share` is the share of it above which one key or end user gives way first.
+    """
 
     max_entries: int | None = None
     max_bytes: int | None = None
+    max_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many calls of a tenant may be under way at once (None: any number), and wait (how many, how many seconds)."""
+
+    concurrent: int | None = None
+    queue: int = 100
+    seconds: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)

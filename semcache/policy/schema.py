@@ -281,6 +281,25 @@ class Quotas(Knobs):
         None, description="Stored answers. null: no limit."
     )
     max_bytes: Size | None = Field(None, description='Bytes of stored answers, or "2GiB". null: no limit.')
+    max_share_per_key: Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)] | None = Field(
+        0.5,
+        description="Where room is short, who holds more than this share of it (one API key, or one end user) gives way"
+        " first. null: no such rule.",
+    )
+
+
+class CallKnobs(Knobs):
+    """How much of the upstreams one tenant may take up at once; stored answers are served whatever it says."""
+
+    concurrent_calls: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        None, description="Calls to upstreams under way at once, a worker. null: no limit."
+    )
+    queue: Annotated[int, Field(strict=True, ge=0, le=100_000)] = Field(
+        100, description="How many more may wait for one of these to end."
+    )
+    queue_seconds: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = Field(
+        5.0, description="How long they wait; then, as where too many wait, 429."
+    )
 
 
 class Trial(Knobs):
@@ -314,6 +333,7 @@ class PolicyFile(Knobs):
     assign: Assign = Field(Assign(), description="How a request finds its domain.")
     classifier: ClassifierKnobs = Field(ClassifierKnobs(), description="Finds the domain by meaning.")
     quotas: Quotas = Field(Quotas(), description="How much may be kept.")
+    limits: CallKnobs = Field(CallKnobs(), description="How many calls may be under way at once.")
     prefix: PrefixKnobs = Field(PrefixKnobs(), description="Reuse of computed prompts in the local engine.")
     costs: CostKnobs = Field(CostKnobs(), description="Budgets, and what hits are charged at.")
     history: HistoryKnobs = Field(HistoryKnobs(), description="Trimming of long histories.")

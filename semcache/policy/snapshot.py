@@ -17,7 +17,7 @@ from semcache.errors import PolicyError, RequestError
 from semcache.policy.access import Gatekeeper, gatekeeper, refused
 from semcache.policy.checks import PolicySource
 from semcache.policy.directives import apply, wishes_of
-from semcache.policy.domain import ClassifierSpec, Quota
+from semcache.policy.domain import CallLimits, ClassifierSpec, Quota
 from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
 from semcache.policy.history_knobs import history_policy
@@ -44,6 +44,7 @@ class TenantPolicies:
     reads_system: bool
     classifier: ClassifierSpec | None
     quota: Quota
+    limits: CallLimits
     prefix: PrefixRules
     costs: CostPolicy
     history: HistoryPolicy
@@ -139,6 +140,11 @@ class PolicySnapshot:
     def quota(self, tenant: TenantId) -> Quota:
         """Give how much the tenant may keep."""
         return self.tenant(tenant).quota
+
+    def limits(self, tenant: TenantId) -> CallLimits:
+        """Give how many calls of the tenant may be under way; any number for one that is gone."""
+        found = self.by_tenant.get(tenant)
+        return CallLimits() if found is None else found.limits
 
     def prefix(self, tenant: TenantId) -> PrefixRules:
         """Give what the tenant's file says of computed prompts."""
@@ -266,7 +272,8 @@ def _tenant(source: PolicySource, generation: str) -> TenantPolicies:
         rules=rules,
         reads_system=any(rule.reads_system for rule in rules),
         classifier=_classifier(policy),
-        quota=Quota(policy.quotas.max_entries, policy.quotas.max_bytes),
+        quota=Quota(policy.quotas.max_entries, policy.quotas.max_bytes, policy.quotas.max_share_per_key),
+        limits=CallLimits(policy.limits.concurrent_calls, policy.limits.queue, policy.limits.queue_seconds),
         prefix=prefix_rules(policy.prefix),
         costs=policy.costs.policy(),
         history=history_policy(policy.history),
