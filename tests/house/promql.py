@@ -16,8 +16,8 @@ _TOKEN = re.compile(
 )""",
     re.VERBOSE,
 )
-FUNCTIONS = frozenset(("rate", "increase", "max_over_time", "avg_over_time"))
-AGGREGATES = frozenset(("sum", "max", "min", "avg", "count"))
+FUNCTIONS = frozenset(("rate", "increase", "max_over_time", "avg_over_time", "histogram_quantile", "vector"))
+AGGREGATES = frozenset(("sum", "max", "min", "avg", "count", "topk"))
 WORDS = frozenset(("by", "without", "and", "or", "unless", "offset", "on", "ignoring", "bool"))
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 

@@ -1,0 +1,1 @@
+"""What stands in deploy/ and docker-compose.yml: files agree with each other and with the program."""
