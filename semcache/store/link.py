@@ -108,15 +108,13 @@ class Link:
             raise StoreError("entry store: breaker is open", kind="open")
         try:
             replies = await self._timed(commands)
-        except asyncio.CancelledError:
-            self._breaker.abandoned()
-            raise
-        except StoreError:  # too many waiting: says nothing of the server
-            self._breaker.abandoned()
-            raise
         except (redis_errors.RedisError, OSError, EOFError) as error:
             self._note(kind_of(error), loop.time())
             raise to_store_error(error) from error
+        except BaseException:
+            # Cancelled, or too many waiting: says nothing of the server. Whatever it was, another may probe.
+            self._breaker.abandoned()
+            raise
         self._note(_fault_in(replies), loop.time())
         return replies
 
@@ -196,7 +194,11 @@ async def exchange(connection: AbstractConnection, commands: Sequence[Sequence[A
         OSError: likewise.
     """
     packed = b"".join(map(pack, commands))
-    await connection.send_packed_command(packed, check_health=False)
+    try:
+        await connection.send_packed_command(packed, check_health=False)
+    except RuntimeError as error:
+        # How uvloop refuses a connection that was reset since it was looked at.
+        raise redis_errors.ConnectionError("closed while it lay idle") from error
     replies: list[Reply] = []
     for _ in commands:
         try:
