@@ -57,6 +57,7 @@ class Label:
         similarity: on the reference scale.
         reasons: closed words, for reviewers.
         note: what the caller or reviewer added, short.
+        subject: digest of the end user (`core.Entry.subject`) whose the note is, "" for nobody in particular.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Label:
     similarity: float | None = None
     reasons: tuple[str, ...] = ()
     note: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ class ServedHit:
 
     `key` is the entry's, `asked` names the question (`core.Entry.barred`; `WHOLE` for an exact hit); "" where it was
     written down before these were. `public`: the entry is one of all tenants'. `settled`: a complaint
-    about it was acted on; what is decided about the pair from then on is not the caller's.
+    about it was acted on; what is decided about the pair from then on is not the caller's. `subject` is a digest of
+    the end user (`core.Entry.subject`).
     """
 
     request: str
@@ -205,6 +208,7 @@ class ServedHit:
     asked: str = ""
     public: bool = False
     settled: bool = False
+    subject: str = ""
 
 
 class ServedHits(Protocol):

@@ -137,6 +137,7 @@ class Sighting:
             `audit`, `complaint`, `draft`, `sample`).
         similarity, score: as in `core.Hit`.
         asker: digest of who asked.
+        subject: digest of the end user alone (`core.Entry.subject`), whose the question's text is.
     """
 
     entry: EntryId
@@ -150,6 +151,7 @@ class Sighting:
     similarity: float | None = None
     score: float | None = None
     asker: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,9 +121,9 @@ class Warming:
                 await self._shelf.lease(self._name, 0)
 
     def on_change(self, change: Change) -> None:
-        """Forget what was counted of a tenant that is flushed, or under a store that is another one now."""
+        """Forget what was counted of a tenant that is flushed or lost a user, or under a store that is another one now."""
         match change:
-            case EpochBumped(tenant=tenant, key=""):
+            case EpochBumped(tenant=tenant, key="" | "erasure"):
                 self._book.drop(tenant)
             case StoreReset():
                 self._book.clear()

@@ -150,6 +150,7 @@ class Auditing:
             key=hit.entry.key,
             asked=WHOLE if hit.exact else step.asked_digest,
             public=hit.entry.tenant == PUBLIC,
+            subject=step.subject,
         )
         self.books.serve(policy.tenant, served)
         if self._is_due(step, hit) and self._may_ask(step):

@@ -164,6 +164,7 @@ class Feedback:
             score=hit.score,
             similarity=hit.similarity,
             note=verdict.note,
+            subject=hit.subject if verdict.note else "",
         )
 
 

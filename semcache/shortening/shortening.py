@@ -22,6 +22,7 @@ from semcache.calling import auth_of
 from semcache.core import TenantId, Usage
 from semcache.cost_rules import HistoryPolicy, Trimming
 from semcache.dialects.request import with_messages
+from semcache.embed.fingerprint import subject_digest
 from semcache.errors import RequestError, StoreError
 from semcache.journey import Asked, Backend, Trimmed
 from semcache.ports import Clock, SideSink, UpstreamCall
@@ -176,7 +177,10 @@ class Shortening:
             model,
             str(policy.summary),
         )
-        return name_of(messages, *owner)
+        name = name_of(messages, *owner)
+        # By its name a summary is found when somebody is to be erased.
+        subject = subject_digest(caller.tenant, asked.directives.user or asked.request.end_user)
+        return f"{subject}.{name}" if subject else name
 
     async def _ask(self, asked: Asked, policy: HistoryPolicy, backend: Backend, task: Task) -> str | None:
         word = self.new_word()

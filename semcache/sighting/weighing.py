@@ -18,7 +18,7 @@ from semcache.decide.gate import Comparison, compare, features
 from semcache.decide.personal import signs_of_answer, signs_of_question
 from semcache.decide.volatile import is_volatile
 from semcache.decide.vouching import vouched
-from semcache.embed.fingerprint import asked_digest, asker_digest
+from semcache.embed.fingerprint import asked_digest, asker_digest, subject_digest
 from semcache.review_port import Sighting
 from semcache.review_rules import WHOLE
 from semcache.sighting.shelf import Met
@@ -88,6 +88,7 @@ class Weigher:
             similarity=decision.similarity,
             score=decision.score,
             asker=asker,
+            subject=subject_digest(met.partition.tenant, met.user),
         )
         return Weighed(sighting, met, traits)
 

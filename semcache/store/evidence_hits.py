@@ -1,6 +1,7 @@
 r"""Served hits that can still be judged, and what audits may spend: two small adapters beside the evidence.
 
-    {<tenant>}:qs           hash: `r:<request>` -> the hit, `e:<entry>\x1f<principal>` -> its newest request
+    {<tenant>}:qs           hash: `r:<request>` -> the hit, `e:<entry>\x1f<principal>` -> its newest request,
+                            `u:<request>` -> digest of the end user, where one was named
     {<tenant>}:qo           the requests by time, so that the oldest go first
     {<tenant>}:qb:<day>     micro-USD and calls of a day's audits
     {<tenant>}:qr:<who>     events of somebody within a window
@@ -23,9 +24,9 @@ from semcache.store.evidence import DAY, EvidenceRules, RedisEvidence
 from semcache.store.evidence_lua import EvidenceScripts
 from semcache.store.evidence_record import corrupt, json_of, number_or_none
 from semcache.store.keys import Keys, digest
-from semcache.store.link import Link, LinkRules
+from semcache.store.link import Link, LinkRules, Reply
 from semcache.store.server import raw
-from semcache.store.shapes import a_number, bytes_or_nil, is_yes
+from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes
 
 _LONGEST_NAME = 128
 
@@ -59,7 +60,8 @@ class RedisServedHits:
         newest = max(hit.at for hit in hits)
         flat: list[bytes | float] = []
         for hit in hits:
-            flat += [raw(hit.request[:_LONGEST_NAME]), _reader(hit.entry, hit.principal), hit.at, _value(hit)]
+            names = raw(hit.request[:_LONGEST_NAME]), _reader(hit.entry, hit.principal)
+            flat += [*names, hit.at, _value(hit), raw(hit.subject[:_LONGEST_NAME])]
         arguments = (rules.most, newest - rules.life, int(rules.life * 1000), *flat)
         reply = await self._link.run(self._scripts.note, (base + b"qs", base + b"qo"), arguments)
         is_yes(reply, b"ok", ())
@@ -71,7 +73,8 @@ class RedisServedHits:
             StoreError: unreachable or late; `corrupt`.
         """
         key = self._keys.base(tenant) + b"qs"
-        return _hit(bytes_or_nil(await self._link.call("HGET", key, b"r:" + raw(request[:_LONGEST_NAME]))))
+        name = raw(request[:_LONGEST_NAME])
+        return _hit(await self._link.call("HMGET", key, b"r:" + name, b"u:" + name))
 
     async def settle(self, tenant: TenantId, request: str) -> None:
         """Note that a complaint about the hit of a request was acted on.
@@ -90,7 +93,7 @@ class RedisServedHits:
         """
         key = self._keys.base(tenant) + b"qs"
         reply = await self._link.run(self._scripts.by_entry, (key,), (_reader(entry, principal),))
-        return _hit(bytes_or_nil(reply))
+        return _hit(reply)
 
 
 class RedisAuditBudget:
@@ -183,7 +186,9 @@ def _value(hit: ServedHit) -> bytes:
     return orjson.dumps([*names, *numbers, key, asked, hit.public, int(hit.settled)])
 
 
-def _hit(value: bytes | None) -> ServedHit | None:
+def _hit(reply: Reply) -> ServedHit | None:
+    found_at, subject = a_list(reply, 2, 2) if reply is not None else (None, None)
+    value = bytes_or_nil(found_at)
     if value is None:
         return None
     found: Any = json_of(value)
@@ -211,6 +216,7 @@ def _hit(value: bytes | None) -> ServedHit | None:
                 number_or_none(score, float),
                 number_or_none(similarity, float),
                 *_pair(pair),
+                (bytes_or_nil(subject) or b"").decode("utf-8", "replace"),
             )
         case _:
             raise corrupt()

@@ -135,10 +135,11 @@ local hits, order = KEYS[1], KEYS[2]
 local most, oldest, life = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 redis.call('HLEN', hits)
 redis.call('ZCARD', order)
-for i = 4, #ARGV, 4 do
-  local request, entry, at, value = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+for i = 4, #ARGV, 5 do
+  local request, entry, at, value, who = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   redis.call('ZADD', order, at, request..'\\0'..entry)
   redis.call('HSET', hits, 'r:'..request, value, 'e:'..entry, request)
+  if who ~= '' then redis.call('HSET', hits, 'u:'..request, who) end
 end
 local gone = redis.call('ZRANGEBYSCORE', order, '-inf', '('..oldest)
 local over = redis.call('ZCARD', order) - #gone - most
@@ -148,7 +149,7 @@ end
 for _, name in ipairs(gone) do
   local request, entry = string.match(name, '^(%Z*)%z(.*)$')
   redis.call('ZREM', order, name)
-  redis.call('HDEL', hits, 'r:'..request)
+  redis.call('HDEL', hits, 'r:'..request, 'u:'..request)
   if redis.call('HGET', hits, 'e:'..entry) == request then redis.call('HDEL', hits, 'e:'..entry) end
 end
 redis.call('PEXPIRE', hits, life)
@@ -168,7 +169,7 @@ return 'ok'
 _BY_ENTRY = """#!lua flags=no-writes
 local request = redis.call('HGET', KEYS[1], 'e:'..ARGV[1])
 if not request then return false end
-return redis.call('HGET', KEYS[1], 'r:'..request)
+return redis.call('HMGET', KEYS[1], 'r:'..request, 'u:'..request)
 """
 
 

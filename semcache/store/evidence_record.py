@@ -14,6 +14,7 @@ from semcache.core import EntryId, TenantId
 from semcache.errors import StoreError
 from semcache.evidence_port import Finding, Label, Source
 from semcache.store.shapes import some_bytes
+from semcache.store.subjects import marked, unmarked
 
 LONGEST_TEXT = 512
 """Characters of any name in a record."""
@@ -37,7 +38,7 @@ def record_of(label: Label) -> bytes:
         [
             _cut(label.id), _cut(label.domain), label.source.value, label.finding.value, label.bin, label.bucket,
             label.at, label.weight, _cut(label.entry or ""), _cut(label.request), label.score, label.similarity,
-            [_cut(word) for word in label.reasons[:_MOST_REASONS]], _cut(label.note),
+            [_cut(word) for word in label.reasons[:_MOST_REASONS]], marked(label.subject, _cut(label.note)),
         ]
     )  # fmt: skip
 
@@ -67,6 +68,7 @@ def label_of(tenant: TenantId, row: Any) -> Label:
         reasons,
         note,
     ) = found
+    subject, text = unmarked(str(note))
     try:
         return Label(
             id=str(id_),
@@ -83,7 +85,8 @@ def label_of(tenant: TenantId, row: Any) -> Label:
             score=number_or_none(score, float),
             similarity=number_or_none(similarity, float),
             reasons=tuple(map(str, reasons)),
-            note=str(note),
+            note=text,
+            subject=subject,
         )
     except (TypeError, ValueError):
         raise corrupt() from None

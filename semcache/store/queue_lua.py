@@ -82,7 +82,15 @@ local function enter(place)
     if string.sub(name, 1, 2) == 'r:' then redis.call('HDEL', place, name) end
   end
 end
+-- What was under way when somebody was erased (`store.erasure`) leaves no text of theirs.
+local function allowed(text, at)
+  local who = string.match(text, '^\\30(%w+)\\30')
+  local found = who and redis.pcall('HGET', base..'er', who)
+  local erased = type(found) == 'string' and tonumber(string.match(found, '^(%S+)') or '')
+  return erased and erased >= tonumber(at) and '' or text
+end
 local function count(id, asked, domain, risk, at, reasons, record, text)
+  text = allowed(text, at)
   local place, list, why = base..'rw:'..id, base..'ra:'..id, {}
   if risk > 0 then for reason in string.gmatch(reasons, '[^,]+') do why[#why + 1] = 'r:'..reason end end
   local had = read('HMGET', place, 'g', 't', 'n', 'b', 'c', unpack(why))

@@ -22,6 +22,7 @@ from semcache.store.evidence_record import a_float, corrupt, json_of, number_or_
 from semcache.store.link import Argument
 from semcache.store.server import named, raw
 from semcache.store.shapes import a_list, a_number, pairs, some_bytes
+from semcache.store.subjects import marked, unmarked
 
 LONGEST_QUESTION = 1000
 """Characters of a question's text that are kept."""
@@ -63,7 +64,7 @@ def row_of(sighting: Sighting) -> list[Argument]:
         repr(float(sighting.at)),
         ",".join(words_of(sighting.reasons)),
         orjson.dumps(record),
-        _cut(sighting.question, LONGEST_QUESTION),
+        marked(sighting.subject, _cut(sighting.question, LONGEST_QUESTION)),
     ]
 
 
@@ -85,7 +86,7 @@ def question_of(asked: bytes, value: bytes) -> Question:
     try:
         return Question(
             asked=text_of(asked),
-            text=head[-1][size:].decode("utf-8", "replace"),
+            text=unmarked(head[-1][size:].decode("utf-8", "replace"))[1],
             times=int(head[0]),
             first_at=a_float(head[4]),
             last_at=a_float(head[5]),

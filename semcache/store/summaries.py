@@ -2,6 +2,8 @@
 
     {<tenant>}:sum:<name>     the tenant's invalidation counter, a colon, the text; fades
 
+A name may begin with the digest of an end user (`core.Entry.subject`) and a dot; of who was erased moments ago none is kept.
+
 A value lives under its tenant's invalidation counter as entries do, and whoever is first wins: two replicas that sum up the
 same at the same moment go on with one text. Knows texts, not what they sum up.
 """
@@ -30,12 +32,16 @@ return string.sub(v, #epoch + 2)
 """
 
 _PUT = """#!lua
+local erased = ARGV[3] ~= '' and redis.call('HGET', KEYS[3], ARGV[3])
+erased = erased and tonumber(string.match(erased, '^(%S+)'))
+if erased and tonumber(redis.call('TIME')[1]) - erased < LATE then return ARGV[2] end
 local v = redis.call('GET', KEYS[2])
 local epoch = tostring(tonumber(redis.call('HGET', KEYS[1], '')) or 0)
 if v and string.sub(v, 1, #epoch + 1) == epoch..':' then return string.sub(v, #epoch + 2) end
 redis.call('SET', KEYS[2], epoch..':'..ARGV[2], 'PX', ARGV[1])
 return ARGV[2]
-"""
+""".replace("LATE", "600")
+"""Ten minutes: what was being summed up when somebody was erased has come or failed by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,9 @@ class RedisSummaries:
         value = summary.encode("utf-8", "replace")
         if len(value) > LONGEST:
             raise ValueError(f"a summary of {len(value)} bytes is longer than {LONGEST}")
-        reply = await self._link.run(self._scripts.put, self._of(tenant, name), (self._life, value))
+        subject = name.partition(".")[0] if "." in name else ""
+        keys = (*self._of(tenant, name), self._keys.base(tenant) + b"er")
+        reply = await self._link.run(self._scripts.put, keys, (self._life, value, subject))
         return some_bytes(reply).decode("utf-8", "replace")
 
     async def aclose(self) -> None:
