@@ -63,7 +63,7 @@ from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
 from semcache.reviewing_parts import ReviewShelves, feedback_of, revising_of, sights_of, sweeping
 from semcache.routing.hearing import Ears
-from semcache.routing_parts import aliases_of, backends_of, told_to
+from semcache.routing_parts import aliases_of, backends_of, bounded, told_to
 from semcache.settings import Settings, resolve_secret
 from semcache.sighting.watches import Watches
 from semcache.standings import Standings
@@ -173,6 +173,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     ears = Ears()
     backends = backends_of(settings, wiring.engine_socket, prefixes, ears)
     backends = interpreted(backends, Ids().completion, clock.now)
+    backends, places = bounded(backends, lambda: policies.current)
     for backend in backends.values():
         stack.push_async_callback(backend.generator.aclose)
 
@@ -200,7 +201,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         wiring.store_url,
         prior,
     )
-    told_to(ears, parts.metrics.routes)
+    told_to(ears, places, parts.metrics)
     parts.watch_over_hits()
     stack.push_async_callback(parts.auditing.flush)
     stack.push_async_callback(parts.sights.flush)
@@ -265,43 +266,37 @@ class _Parts:
             self.gate,
         )
         self.metrics = Metrics(lambda: (*self.health.gauges(), *self.costs.gauges()))
-        spawn = self.tasks.spawn
-        around = Around(self.settings, self.store_url, self.metrics, self._snapshot, self.clock, spawn)
+        spawn, clock = self.tasks.spawn, self.clock
+        around = Around(self.settings, self.store_url, self.metrics, self._snapshot, clock, spawn)
         out = sys.stdout.buffer if self.settings.log_requests else None
         self.costs = CostParts(around, out, self.prior)
+        settling, price, asked = self.costs.settling, self.costs.book.micro_usd, self.backends
         self.sights = sights_of(
-            self.reviewing,
-            self.evidence,
-            self.backends,
-            self.clock,
-            self.tasks.spawn,
-            self.metrics.review,
-            self.costs.settling,
-            self.costs.book.micro_usd,
+            self.reviewing, self.evidence, asked, clock, spawn, self.metrics.review, settling, price
         )
         self.auditing = auditing_of(
             self.evidence,
-            self.backends,
+            asked,
             self.encoder,
             self.standings.audit_share,
-            self.clock,
-            self.tasks.spawn,
+            clock,
+            spawn,
             self.metrics.evidence,
             heard=self.sights.on_label,
-            price=self.costs.book.micro_usd,
-            sides=self.costs.settling,
+            price=price,
+            sides=settling,
         )
         self.revising = revising_of(
-            self.backends,
+            asked,
             self.evidence.labels,
             self.auditing.books.count,
             self.standings,
             self.verifier,
-            self.clock,
-            self.tasks.spawn,
+            clock,
+            spawn,
             self.ids.completion,
             self.metrics.drafts,
-            self.costs.book.micro_usd,
+            price,
         )
 
     def watch_over_hits(self) -> None:

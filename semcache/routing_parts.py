@@ -10,20 +10,24 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from semcache.answer.interpreting import Interpreter
 from semcache.answer.limits import Limits
+from semcache.answer.places import Room
+from semcache.answer.tenant_places import Bounded, TenantPlaces
 from semcache.answer.upstream import HttpUpstream
-from semcache.cost.route_metrics import RouteMetrics
+from semcache.core import TenantId
+from semcache.cost.metrics import Metrics
 from semcache.dialects.dialect import Family
 from semcache.dialects.table import BY_NAME
 from semcache.journey import Backend
 from semcache.models.catalogue import resolve
+from semcache.policy.snapshot import PolicySnapshot
 from semcache.prefixes import Prefixes
 from semcache.routing.aliases import Alias
 from semcache.routing.balance import Balance
@@ -83,10 +87,29 @@ def backends_of(
     return backends
 
 
-def told_to(ears: Ears, metrics: RouteMetrics) -> None:
-    """Let metrics hear of routed calls, and look at the loads of the upstreams."""
-    ears.listener = metrics
-    metrics.loads.members = ears.members
+def bounded(
+    backends: Mapping[str, Backend], policies: Callable[[], PolicySnapshot]
+) -> tuple[dict[str, Backend], TenantPlaces]:
+    """Give the same backends, with calls held to what their tenants may have under way, and what holds them to it."""
+
+    def room_of(tenant: str) -> Room:
+        told = policies().limits(TenantId(tenant))
+        return Room(told.concurrent, told.queue, told.seconds)
+
+    places = TenantPlaces(room_of)
+    held = {
+        name: replace(backend, generator=Bounded(backend.generator, places))
+        for name, backend in backends.items()
+    }
+    return held, places
+
+
+def told_to(ears: Ears, places: TenantPlaces, metrics: Metrics) -> None:
+    """Let metrics hear of routed calls and refused ones, and look at the loads of upstreams and tenants."""
+    ears.listener = metrics.routes
+    metrics.routes.loads.members = ears.members
+    places.refused = metrics.calls.refused
+    metrics.calls.loads.of = places.loads
 
 
 def aliases_of(settings: Settings) -> dict[str, Alias]:

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from semcache.core import Outcome, RequestRecord, Usage
 from semcache.cost.alarm_metrics import AlarmMetrics
 from semcache.cost.budget_metrics import BudgetMetrics
+from semcache.cost.call_metrics import CallMetrics
 from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
 from semcache.cost.ledger_metrics import LedgerMetrics
@@ -119,6 +120,7 @@ class Metrics:
         self.costs = LedgerMetrics(registry)
         self.alarms = AlarmMetrics(registry)
         self.routes = RouteMetrics(registry)
+        self.calls = CallMetrics(registry)
         self._gauges = _GaugeCollector(gauges)
         registry.register(self._gauges)
         self._children: dict[tuple[str, str, str, str], Counter] = {}
