@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
-from semcache.ports import Change, Clock, Selector
+from semcache.ports import Change, Clock, Glimpses, Selector, StreamCursor
 from semcache.store.browse import Counts, Page
 from semcache.store.packing import OVERHEAD, Quota
 from semcache.store.redis_store import RedisStore
@@ -86,6 +86,11 @@ class SoleStore:
             self._remember(entry)
         return stored
 
+    async def confirm(self, entry: Entry, user: str) -> bool:
+        """Note that a user got this answer from the model themselves."""
+        self._distrust()
+        return await self._inner.confirm(entry, user)
+
     async def delete(self, selector: Selector) -> int:
         """Invalidate what the selector names."""
         self._distrust()
@@ -95,9 +100,13 @@ class SoleStore:
         """Yield all live entries."""
         return self._inner.scan(tenant)
 
-    def changes(self) -> AsyncIterator[Change | None]:
+    def glimpses(self, tenant: TenantId | None = None) -> AsyncIterator[Glimpses]:
+        """Yield what tells the vectors of live entries apart."""
+        return self._inner.glimpses(tenant)
+
+    def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         """Follow the change stream."""
-        return self._inner.changes()
+        return self._inner.changes(cursor)
 
     async def ping(self) -> None:
         """Prove the store answers and takes writes."""

@@ -11,12 +11,15 @@ last moment.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
 
 from semcache.core import Embedding, EncoderId, EntryId, Namespace, Neighbour, TenantId, Vector
 from semcache.errors import VectorIndexError
@@ -26,6 +29,7 @@ from semcache.lookup.mirror import Mirror, NewIndex
 from semcache.lookup.partition import Partition
 from semcache.lookup.scan import WIDTH, Ranked
 from semcache.lookup.worker import Errand, ScanThread
+from semcache.ports import SAMPLE
 
 INLINE_ROWS = 32_768
 """Up to here a search (60 to 300 us) holds the loop for less than a busy loop makes a thread wait
@@ -34,6 +38,8 @@ for the interpreter lock (up to 5 ms each time the thread wants it back)."""
 GPU_ROWS = 50_000
 """From here a GPU copy is worth its memory: the CPU needs 0.3 ms, a GPU about a tenth."""
 
+_SLICE = 64
+_PAGE = 4096
 _SLOT_BITS = 32
 _SLOT_MASK = (1 << _SLOT_BITS) - 1
 
@@ -163,10 +169,40 @@ class FaissIndex:
             return list(self._places)
         return list(itertools.chain.from_iterable(part.ids() for part in self._spaces.get(namespace, ())))
 
-    def tenant_of(self, entry_id: EntryId) -> TenantId | None:
-        """Give the tenant of an entry; None when it is not held."""
-        place = self._places.get(entry_id)
-        return None if place is None else self._partitions[place >> _SLOT_BITS].namespace.tenant
+    async def samples(self, entry_ids: Sequence[EntryId]) -> NDArray[np.float32]:
+        """Give the first numbers of vectors, NaN where none is held; see `FollowedIndex`."""
+        found = np.zeros((len(entry_ids), SAMPLE), np.float32)
+        for number, entry_id in enumerate(entry_ids):
+            place = self._places.get(entry_id)
+            if place is None:
+                found[number] = np.nan
+            else:
+                row = self._partitions[place >> _SLOT_BITS].arena.row(place & _SLOT_MASK)
+                found[number, : row.size] = row[:SAMPLE]
+        return found
+
+    async def held(self, tenant: TenantId | None = None) -> AsyncIterator[tuple[TenantId, list[EntryId]]]:
+        """Yield what is held (of one tenant), partition by partition."""
+        for partition in list(self._partitions.values()):
+            if tenant is None or partition.namespace.tenant == tenant:
+                ids = partition.ids()
+                for start in range(0, len(ids), _PAGE):
+                    yield partition.namespace.tenant, ids[start : start + _PAGE]
+
+    async def drop(self, namespace: Namespace) -> None:
+        """Remove all of a namespace, breathing now and then."""
+        await self._remove_all(self.entry_ids(namespace))
+
+    async def retire(self, generations: AbstractSet[EncoderId]) -> None:
+        """Remove the vectors of all other encoders, breathing now and then."""
+        for partition in list(self._partitions.values()):
+            if partition.encoder not in generations:
+                await self._remove_all(partition.ids())
+
+    async def _remove_all(self, ids: Sequence[EntryId]) -> None:
+        for start in range(0, len(ids), _SLICE):
+            await self.remove(ids[start : start + _SLICE])
+            await asyncio.sleep(0)
 
     @property
     def nbytes(self) -> int:

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from semcache.core import EncoderId, EntryId, Namespace, TenantId
-from semcache.errors import StoreError
+from semcache.errors import StoreError, VectorIndexError
 from semcache.lookup.pending import Batch, Pending, Puts
 from semcache.lookup.placing import FollowedIndex, Placer
 from semcache.ports import Change, Encoder, EntriesDeleted, EntryStore, EpochBumped, StoreReset
@@ -193,7 +193,7 @@ class Follower:
                 await self._placer.remove(entry_ids)
             case EpochBumped(tenant, key, _) if key.startswith(_NAMESPACE_KEY):
                 digest = key.removeprefix(_NAMESPACE_KEY)
-                await self._placer.remove(self._index.entry_ids(Namespace(tenant, digest)))
+                await self._placer.drop(Namespace(tenant, digest))
             case EpochBumped(tenant):
                 self._bumped.add(tenant)
 
@@ -208,7 +208,8 @@ class Follower:
                 next_comparison = self._next_comparison(began)
             elif self._bumped:
                 tenant = self._bumped.pop()
-                if not await self._try(self._placer.verify_tenant(tenant, lost=self._lost.is_set)):
+                again = self._placer.compare(lost=self._lost.is_set, hurried=False, tenant=tenant)
+                if not await self._try(again):
                     self._bumped.add(tenant)
             elif began >= next_comparison:
                 await self._try(self._placer.compare(lost=self._lost.is_set, hurried=False))
@@ -250,7 +251,7 @@ class Follower:
     async def _try(self, work: Awaitable[object]) -> bool:
         try:
             await work
-        except StoreError:
+        except (StoreError, VectorIndexError):
             self._failed()
             return False
         self._failures = 0

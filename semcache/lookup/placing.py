@@ -1,30 +1,35 @@
-"""What a stored entry means for the index, and how a whole store is compared with it.
+"""What a stored entry means for the index, and how a store is compared with it.
 
 Knows the store's and the index's doors, not the change stream. Comparing marks and sweeps
 instead of clearing first: what is held stays searchable meanwhile, which is safe since every
-search result is read from the store again before it is served.
+search result is read from the store again before it is served. What is held already is told by
+a piece of its vector; only what differs is read whole.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from semcache.core import EncoderId, Entry, EntryId, Namespace, ReviewStatus, TenantId
 from semcache.errors import VectorIndexError
-from semcache.ports import EntryStore, VectorIndex
+from semcache.ports import SAMPLE, EntryStore, Glimpses, VectorIndex
 
 T = TypeVar("T")
 
+_FAULTS = frozenset({"down", "late", "closed"})
+"""Kinds of index errors that say nothing about the entry."""
+
 _SLICE = 64
 """Entries handled between two breaths for the event loop: about 1 ms."""
-
-_READ = 128
-"""Entries read at once."""
 
 _MOST_TOUCHED = 500_000
 """Entries changed during one comparison; a bound on memory that no sane load reaches."""
@@ -32,16 +37,46 @@ _MOST_TOUCHED = 500_000
 _REST = 9.0
 """Seconds of rest for each second of unhurried work: a tenth of one core at most."""
 
+_CLOSE, _CLOSE_SHARE = 1e-4, 2e-3
+"""A number is the same when it is this close, or within this share of itself: rounding to float16, and the length
+set right afterwards. Another text's numbers agree so well once in 300, and all `SAMPLE` of them never."""
+
 
 class FollowedIndex(VectorIndex, Protocol):
     """A vector index that can say what it holds."""
 
-    def entry_ids(self, namespace: Namespace | None = None) -> list[EntryId]:
-        """Give the entries of one namespace, or all of them."""
+    async def samples(self, entry_ids: Sequence[EntryId]) -> NDArray[np.float32]:
+        """Give the first `SAMPLE` numbers of each entry's vector, zeros behind shorter ones: float32 [n, SAMPLE].
+
+        Rows of NaN stand for entries that are not held.
+
+        Raises:
+            VectorIndexError: it could not be asked.
+        """
         ...
 
-    def tenant_of(self, entry_id: EntryId) -> TenantId | None:
-        """Give the tenant of an entry; None when it is not held."""
+    def held(self, tenant: TenantId | None = None) -> AsyncIterator[tuple[TenantId, list[EntryId]]]:
+        """Yield what is held (of one tenant), page by page; what changes meanwhile may come, or not.
+
+        Raises:
+            VectorIndexError: it could not be asked.
+        """
+        ...
+
+    async def drop(self, namespace: Namespace) -> None:
+        """Remove all of a namespace.
+
+        Raises:
+            VectorIndexError: it could not be done.
+        """
+        ...
+
+    async def retire(self, generations: AbstractSet[EncoderId]) -> None:
+        """Remove the vectors of all encoders but these.
+
+        Raises:
+            VectorIndexError: it could not be done.
+        """
         ...
 
 
@@ -75,14 +110,10 @@ class Placer:
 
         Raises:
             StoreError: they could not be read.
+            VectorIndexError: the index could not be written.
         """
         self._touch(entry_ids)
-        entries = await self._store.get_many(tenant, entry_ids)
-        gone = [entry_id for entry_id, entry in zip(entry_ids, entries, strict=True) if entry is None]
-        for entry in entries:
-            if entry is not None:
-                await self._place(entry)
-        return await self.remove(gone)
+        return await self._read(tenant, entry_ids, frozenset())
 
     async def remove(self, entry_ids: Iterable[EntryId]) -> int:
         """Take entries out of the index; gives how many were there. Breathes on long lists."""
@@ -93,70 +124,76 @@ class Placer:
             await asyncio.sleep(0)
         return removed
 
-    async def compare(self, *, lost: Callable[[], bool], hurried: bool) -> bool:
-        """Compare the whole store with the index and mend the index.
+    async def drop(self, namespace: Namespace) -> None:
+        """Take a namespace out of the index."""
+        await self._index.drop(namespace)
 
-        Changes that are applied meanwhile win over what the scan read before.
+    async def compare(
+        self, *, lost: Callable[[], bool], hurried: bool, tenant: TenantId | None = None
+    ) -> bool:
+        """Compare the whole store, or one tenant, with the index and mend the index.
+
+        Changes that are applied meanwhile win over what was read before.
 
         Args:
             lost: True when the comparison has become void; asked now and then.
             hurried: False to rest between slices.
+            tenant: None for all.
 
         Returns:
             False when it was given up, because of `lost` or of too many changes meanwhile.
 
         Raises:
             StoreError: the store could not be read to its end.
+            VectorIndexError: the index could not be asked or written.
         """
-        self._touched = set()
+        touched = self._touched = set[EntryId]()
         self.counts.scanned = 0
+        breath = _Breath(hurried=hurried)
+        # Hashes and not names: 8 bytes each. One that comes twice keeps a ghost, which harms nobody.
+        seen = array("q")
         try:
-            unseen = await self._held()
-            breath = _Breath(hurried=hurried)
-            async for entry in self._store.scan():
-                if entry.id not in self._touched:
-                    unseen.discard(entry.id)
-                    await self._place(entry)
-                self.counts.scanned += 1
-                if self.counts.scanned % _SLICE == 0:
+            await self._index.retire(self._generations())
+            async for page in self._store.glimpses(tenant):
+                for start in range(0, len(page.ids), _SLICE):
+                    await self._mend(page, start, touched)
                     await breath.take()
-                    if lost() or len(self._touched) > _MOST_TOUCHED:
+                    if lost() or len(touched) > _MOST_TOUCHED:
                         return False
-            await self._verify(unseen - self._touched, breath, lost)
+                seen.extend(map(hash, page.ids))
+            known = np.sort(np.frombuffer(seen, np.int64)) if seen else np.empty(0, np.int64)
+            async for owner, ids in self._index.held(tenant):
+                for some in _sliced(_strangers(ids, known), _SLICE):
+                    ghosts = [name for name in some if name not in touched]
+                    self.counts.ghosts += await self._read(owner, ghosts, touched) if ghosts else 0
+                    await breath.take()
+                    if lost():
+                        return False
         finally:
             self._touched = None
         self.counts.comparisons += 1
         return not lost()
 
-    async def verify_tenant(self, tenant: TenantId, *, lost: Callable[[], bool]) -> None:
-        """Reread, unhurried, whatever the index holds of `tenant`, until `lost`.
+    async def _mend(self, page: Glimpses, start: int, touched: AbstractSet[EntryId]) -> None:
+        ids = page.ids[start : start + _SLICE]
+        same = _same(page.samples[start : start + _SLICE], await self._index.samples(ids))
+        self.counts.scanned += len(ids)
+        odd = [name for name, held in zip(ids, same, strict=True) if not held and name not in touched]
+        if odd:
+            await self._read(page.tenant, odd, touched)
 
-        Raises:
-            StoreError: it could not be read.
-        """
-        held = await self._held()
-        mine = [entry_id for entry_id in held if self._index.tenant_of(entry_id) == tenant]
-        await self._verify(mine, _Breath(hurried=False), lost)
-
-    async def _held(self) -> set[EntryId]:
-        held: set[EntryId] = set()
-        for some in _sliced(self._index.entry_ids(), 4096):
-            held.update(some)
-            await asyncio.sleep(0)
-        return held
-
-    async def _verify(self, entry_ids: Iterable[EntryId], breath: _Breath, lost: Callable[[], bool]) -> None:
-        by_tenant: defaultdict[TenantId, list[EntryId]] = defaultdict(list)
-        for entry_id in entry_ids:
-            tenant = self._index.tenant_of(entry_id)
-            if tenant is not None:
-                by_tenant[tenant].append(entry_id)
-        for tenant, mine in by_tenant.items():
-            for some in _sliced(mine, _READ):
-                self.counts.ghosts += await self.reread(tenant, some)
-                await breath.take()
-                if lost():
-                    return
+    async def _read(self, tenant: TenantId, entry_ids: Sequence[EntryId], newer: AbstractSet[EntryId]) -> int:
+        """Read entries and do what they say, but for those in `newer` by then; gives how many of them were held and are gone."""
+        entries = await self._store.get_many(tenant, entry_ids)
+        gone = []
+        for name, entry in zip(entry_ids, entries, strict=True):
+            if name in newer:
+                continue
+            if entry is None:
+                gone.append(name)
+            else:
+                await self._place(entry)
+        return await self._index.remove(gone) if gone else 0
 
     async def _place(self, entry: Entry) -> None:
         embedding = entry.embedding
@@ -169,7 +206,9 @@ class Placer:
             return
         try:
             await self._index.add(Namespace(entry.tenant, entry.namespace), entry.id, embedding)
-        except VectorIndexError:
+        except VectorIndexError as error:
+            if error.kind in _FAULTS:
+                raise
             # Full, or a vector that must not be compared: without one the entry is a missed hit.
             self.counts.refused += 1
             await self._index.remove((entry.id,))
@@ -191,6 +230,25 @@ class _Breath:
         worked = self._loop.time() - self._since
         await asyncio.sleep(0 if self._hurried else min(1.0, worked * _REST))
         self._since = self._loop.time()
+
+
+def _same(samples: Sequence[bytes], held: NDArray[np.float32]) -> list[bool]:
+    """Tell of which entries exactly the stored vector is held, or rightly none."""
+    raw = b"".join(sample[: 2 * SAMPLE].ljust(2 * SAMPLE, b"\0") for sample in samples)
+    stored = np.frombuffer(raw, "<f2").reshape(-1, SAMPLE).astype(np.float32)
+    close = np.abs(stored - held) <= _CLOSE + _CLOSE_SHARE * np.abs(stored)
+    without = np.array([not sample for sample in samples], np.bool_)
+    same: list[bool] = np.where(without, np.isnan(held[:, 0]), close.all(axis=1)).tolist()
+    return same
+
+
+def _strangers(ids: Sequence[EntryId], known: NDArray[np.int64]) -> list[EntryId]:
+    """Give those of `ids` whose hash is not among `known` (ascending)."""
+    if not len(known):
+        return list(ids)
+    hashes = np.fromiter(map(hash, ids), np.int64, len(ids))
+    places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    return [ids[place] for place in np.flatnonzero(known[places] != hashes).tolist()]
 
 
 def _sliced(items: Iterable[T], size: int) -> Iterable[list[T]]:

@@ -20,7 +20,7 @@ from redis import exceptions as redis_errors
 from redis.asyncio.connection import AbstractConnection
 
 from semcache.core import EntryId, TenantId
-from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset
+from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset, StreamCursor
 from semcache.store.cluster import ClusterLink
 from semcache.store.faults import to_store_error
 from semcache.store.keys import Keys
@@ -47,36 +47,50 @@ class _Polled:
     number: int
 
 
-async def follow(link: Link | ClusterLink, keys: Keys, deadline: float) -> AsyncIterator[Change | None]:
-    """Follow from now on; see `EntryStore.changes`.
+async def follow(
+    link: Link | ClusterLink, keys: Keys, deadline: float, cursor: StreamCursor | None = None
+) -> AsyncIterator[Change | None]:
+    """Follow from now on, or from where `cursor` stands; see `EntryStore.changes`.
 
     Args:
         link: Where connections come from.
         keys: Names of the stream, its sequence and the identity.
         deadline: Seconds within which the server must answer, beyond the time it may block.
+        cursor: Told of every step.
 
     Raises:
         StoreError: the connection failed or the server refused.
     """
+    cursor = cursor or StreamCursor()
     connection = await link.connection(keys.shared("changes"))
     try:
         place = await _start(connection, keys, deadline)
-        yield StoreReset()
+        if cursor.identity == place.identity.decode("latin-1") and cursor.number <= place.number:
+            place.number = cursor.number
+        else:
+            _tell(cursor, place)
+            yield StoreReset()
         while True:
             polled = await _poll(connection, keys, place, deadline)
             if _is_lost(place, polled):
                 place = await _start(connection, keys, deadline)
+                _tell(cursor, place)
                 yield StoreReset()
                 continue
             for number, fields in polled.items:
                 for change in parse(fields):
                     yield change
                 place.number = number
+                _tell(cursor, place)
             place.behind = not polled.items and polled.number > place.number
             if not polled.items:
                 yield None
     finally:
         await connection.disconnect(nowait=True)
+
+
+def _tell(cursor: StreamCursor, place: _Place) -> None:
+    cursor.identity, cursor.number = place.identity.decode("latin-1"), place.number
 
 
 def parse(fields: Sequence[bytes]) -> Iterator[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from semcache.core import (
     TenantId,
 )
 from semcache.errors import StoreError
-from semcache.ports import Change, Selector
+from semcache.ports import Change, Glimpses, Selector, StoreReset, StreamCursor
+from tests.fakes.entry_store import sampled
 
 ACME = TenantId("acme")
 E5 = EncoderId("e5")
@@ -79,34 +81,51 @@ class ScriptedStore:
         self.scan_held = asyncio.Event()
         self.reads: list[tuple[TenantId, tuple[EntryId, ...]]] = []
         self.scans = self.scanned = self.opened = self.closed = 0
+        self.identity, self.number = "one", 7
+        self.cursors: list[StreamCursor] = []
         self._stream: asyncio.Queue[Change | StoreError | None] = asyncio.Queue()
 
     def say(self, *changes: Change | StoreError | None) -> None:
         for change in changes:
             self._stream.put_nowait(change)
 
-    async def changes(self) -> AsyncIterator[Change | None]:
+    async def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         self.opened += 1
+        self.cursors.append(StreamCursor() if cursor is None else replace(cursor))
         try:
             while True:
                 said = await self._stream.get()
                 if isinstance(said, StoreError):
                     raise said
+                if isinstance(said, StoreReset) and cursor is not None:
+                    cursor.identity, cursor.number = self.identity, self.number
                 yield said
+                if said is not None:
+                    self.number += 1
+                if cursor is not None:
+                    cursor.number = self.number
         finally:
             self.closed += 1
 
-    async def scan(self, tenant: TenantId | None = None) -> AsyncIterator[Entry]:
-        self.scans += 1
+    async def glimpses(self, tenant: TenantId | None = None) -> AsyncIterator[Glimpses]:
+        if tenant is None:
+            self.scans += 1
         for number, one in enumerate(list(self.held.values())):
+            if tenant is not None and one.tenant != tenant:
+                continue
             if number == self.hold_scan_after:
                 self.hold_scan_after = None
                 self.scan_held.set()
                 await self.scan_goes_on.wait()
             self.scanned += 1
-            yield one
+            if one.status is not ReviewStatus.REJECTED:
+                yield Glimpses(one.tenant, (one.id,), (sampled(one),))
         if self.scan_fault is not None:
             raise self.scan_fault
+
+    async def scan(self, tenant: TenantId | None = None) -> AsyncIterator[Entry]:
+        raise NotImplementedError
+        yield
 
     async def get_many(self, tenant: TenantId, ids: Sequence[EntryId]) -> list[Entry | None]:
         self.reads.append((tenant, tuple(ids)))
@@ -123,6 +142,9 @@ class ScriptedStore:
         raise NotImplementedError
 
     async def put(self, entry: Entry) -> bool:
+        raise NotImplementedError
+
+    async def confirm(self, entry: Entry, user: str) -> bool:
         raise NotImplementedError
 
     async def delete(self, selector: Selector) -> int:
