@@ -23,6 +23,7 @@ from semcache.ports import Clock
 from semcache.proxy.admission import Admission, refuse_encoding
 from semcache.proxy.body import ClientGone, parse_object, read_body
 from semcache.proxy.complaints import Barred, Complaints
+from semcache.proxy.described import FeedbackGiven, FeedbackTaken, json_body, refusals
 from semcache.proxy.headers import read_request_headers
 from semcache.review_port import ReviewQueue, Verdicts
 
@@ -201,7 +202,12 @@ def _text(value: Mapping[str, Any], name: str, longest: int) -> str:
 def take_feedback(app: FastAPI, admission: Admission, feedback: Feedback) -> None:
     """Add the route. Authentication comes before the body is read."""
 
-    @app.post(PATH)
+    @app.post(
+        PATH,
+        openapi_extra=json_body(FeedbackGiven.model_json_schema()),
+        responses={200: {"model": FeedbackTaken}, **refusals(400, 401, 404, 408, 413, 415, 429, 503)},
+        response_model=None,
+    )
     async def give(request: Request) -> Response:
         headers = read_request_headers(request.scope["headers"])
         caller = admission.caller(request.scope, headers)

@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
 
 import semcache
 from semcache.core import Draft, Hit
@@ -21,7 +22,9 @@ from semcache.dialects.table import dialect_at
 from semcache.errors import RequestError, SemcacheError
 from semcache.journey import Asked, Trace
 from semcache.pipeline import Pipeline
-from semcache.proxy.admission import Admission, is_local
+from semcache.proxy.admission import Admission, is_local, refuse_encoding
+from semcache.proxy.body import ClientGone, read_body
+from semcache.proxy.described import CHAT_BODY, DOCUMENT, Alive, Explained, Ready, json_body, refusals
 from semcache.proxy.directives import directives_of
 from semcache.proxy.errors import error_reply
 from semcache.proxy.feedback import Feedback, take_feedback
@@ -34,6 +37,8 @@ EnginePage = Callable[[str], Awaitable[tuple[int, str, bytes]]]
 
 _ENGINE_PAGES = frozenset({"metrics", "prefix", "prefix.html"})
 _EXPLAIN_LIMIT = 1 << 20
+_PATIENCE = 10.0
+_CLIENT_CLOSED = 499
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class OwnParts:
 def own_app(parts: OwnParts) -> FastAPI:
     """Build the FastAPI app of our own paths."""
     app = FastAPI(
-        title="semcache", version=semcache.__version__, docs_url=None, redoc_url=None, openapi_url=None
+        title="semcache", version=semcache.__version__, docs_url=None, redoc_url=None, openapi_url=DOCUMENT
     )
 
     _show_health(app, parts)
@@ -88,6 +93,11 @@ def own_app(parts: OwnParts) -> FastAPI:
         status, head, body = error_reply(error, parts.new_request_id())
         return Response(body, status, headers={name.decode(): value.decode() for name, value in head})
 
+    @app.exception_handler(ClientGone)
+    async def gone(request: Request, error: ClientGone) -> Response:
+        del request, error
+        return Response(status_code=_CLIENT_CLOSED)
+
     @app.exception_handler(HTTPException)
     async def unnamed(request: Request, error: HTTPException) -> Response:
         message = f"{request.method} {request.url.path}: {error.detail}"
@@ -98,7 +108,7 @@ def own_app(parts: OwnParts) -> FastAPI:
 
 def _show_health(app: FastAPI, parts: OwnParts) -> None:
     # Programs made for Ollama look for a server here before anything else, with HEAD.
-    @app.api_route("/", methods=["GET", "HEAD"])
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def about() -> dict[str, str]:
         return {
             "name": "semcache",
@@ -109,13 +119,13 @@ def _show_health(app: FastAPI, parts: OwnParts) -> None:
             "engine": "/semcache/engine/prefix.html, /semcache/engine/metrics",
         }
 
-    @app.get("/livez")
-    @app.get("/health/liveliness")
+    @app.get("/livez", response_model=Alive)
+    @app.get("/health/liveliness", include_in_schema=False, response_model=None)
     async def livez() -> dict[str, str]:
         return {"status": "alive"}
 
-    @app.get("/readyz")
-    @app.get("/health/readiness")
+    @app.get("/readyz", responses={200: {"model": Ready}, 503: {"model": Ready}}, response_model=None)
+    @app.get("/health/readiness", include_in_schema=False, response_model=None)
     async def readyz(request: Request, response: Response) -> dict[str, Any]:
         state = parts.readiness()
         response.status_code = 200 if state.ready else 503
@@ -124,7 +134,7 @@ def _show_health(app: FastAPI, parts: OwnParts) -> None:
             return {"status": status}
         return {"status": status, "degraded": state.degraded, **state.detail}
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse, responses=refusals(401))
     async def metrics(request: Request) -> Response:
         _check_may_look(request, parts)
         return Response(await parts.metrics(), headers={"content-type": parts.metrics_type})
@@ -139,7 +149,7 @@ def _check_may_look(request: Request, parts: OwnParts) -> None:
 def _show_engine(app: FastAPI, parts: OwnParts) -> None:
     """What the local engine tells about itself, which else only those at its socket can see."""
 
-    @app.get("/semcache/engine/{name}")
+    @app.get("/semcache/engine/{name}", response_class=PlainTextResponse, responses=refusals(401, 404))
     async def engine_page(request: Request, name: str) -> Response:
         _check_may_look(request, parts)
         if parts.engine_page is None or name not in _ENGINE_PAGES:
@@ -151,18 +161,21 @@ def _show_engine(app: FastAPI, parts: OwnParts) -> None:
 
 
 def _explain_decisions(app: FastAPI, parts: OwnParts) -> None:
-    @app.post("/semcache/explain")
-    async def explain(request: Request) -> dict[str, Any]:
+    @app.post(
+        "/semcache/explain",
+        openapi_extra=json_body(CHAT_BODY),
+        responses={200: {"model": Explained}, **refusals(400, 401, 403, 408, 413, 415)},
+        response_model=None,
+    )
+    async def explain(request: Request, path: str = CHAT_PATH) -> dict[str, Any]:
         if not is_local(request.scope):
             raise RequestError(
                 "explain is for callers on the proxy's own machine.", status=403, code="not_local"
             )
         headers = read_request_headers(request.scope["headers"])
         caller = parts.admission.caller(request.scope, headers)
-        body = await request.body()
-        if len(body) > _EXPLAIN_LIMIT:
-            raise RequestError("The body is too large to explain.", status=413, code="request_too_large")
-        path = request.query_params.get("path", CHAT_PATH)
+        refuse_encoding(headers)
+        body = await read_body(request.receive, headers.content_length, _EXPLAIN_LIMIT, _PATIENCE)
         dialect = dialect_at(path)
         if dialect is None:
             words = f"No model is asked at {path}; requests go to /v1/chat/completions, /v1/messages, /api/chat ..."
