@@ -233,6 +233,17 @@ class EntryStore(Protocol):
         """
         ...
 
+    async def confirm(self, entry: Entry, user: str) -> bool:
+        """Note that a user (named as in `Entry.author`) got this answer from the model themselves, and announce it.
+
+        Idempotent and atomic; kept as long as the entry, of `review_rules.MOST_CONFIRMERS` users. False when the
+        answer no longer stands as it was read: it is gone, rejected or another version.
+
+        Raises:
+            StoreError: unreachable, late, read-only or full.
+        """
+        ...
+
     async def delete(self, selector: Selector) -> int:
         """Invalidate what the selector names, durably and for every process; gives how many.
 

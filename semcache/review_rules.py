@@ -51,6 +51,29 @@ class Review:
     only: str = ""
 
 
+class ConfirmedBy(StrEnum):
+    """What a stored answer needs before it is served to others than its author; strictest last."""
+
+    NONE = "none"
+    """Nothing: it is shared at once."""
+    USERS = "users"
+    """So many different users got it from the model themselves, or a human vouches for it."""
+    HUMAN = "human"
+    """A human vouches for it."""
+
+
+MOST_CONFIRMERS = 16
+"""Users kept who got an answer from the model themselves: no policy asks for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What a domain says about answers that nobody but their author has got so far; `users` counts the author."""
+
+    by: ConfirmedBy = ConfirmedBy.NONE
+    users: int = 2
+
+
 class DraftWay(StrEnum):
     """How a near answer helps to make the new one."""
 

@@ -12,12 +12,14 @@ NEVER = 2.0
 class Quota:
     """How much a tenant may keep; None is no limit. `max_bytes` counts stored answers.
 
-    `max_share` is the share of it above which one key or end user gives way first.
+    `max_share` is the share of it above which one key or end user gives way first; `max_near` how many answers of one
+    author may lie near each other (`crowding`).
     """
 
     max_entries: int | None = None
     max_bytes: int | None = None
     max_share: float | None = None
+    max_near: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

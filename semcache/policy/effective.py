@@ -16,6 +16,8 @@ from semcache.core import (
     AloneRule,
     AuditPolicy,
     CachePolicy,
+    Confirmation,
+    ConfirmedBy,
     Curve,
     DraftPolicy,
     EncoderScale,
@@ -37,6 +39,7 @@ THRESHOLD_GROUP = frozenset({"verified_threshold", "draft_threshold", "alone", "
 
 _NOT_OF_ANSWERS = {
     "audit",
+    "confirmation",
     "drafts",
     "max_age",
     "neighbours",
@@ -113,6 +116,7 @@ def domain_policy(file: PolicyFile, domain: str, generation: str) -> CachePolicy
         audit=_audit(knobs),
         drafts=_drafts(knobs),
         review=_review(knobs),
+        confirmation=Confirmation(ConfirmedBy(knobs.confirmation.by), knobs.confirmation.users),
         commons=knobs.commons and knobs.scope != "user",
         edition=edition_of(knobs),
     )

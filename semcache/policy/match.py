@@ -14,6 +14,8 @@ from semcache.core import (
     AloneRule,
     AuditPolicy,
     CachePolicy,
+    Confirmation,
+    ConfirmedBy,
     DraftPolicy,
     EncoderScale,
     GateRules,
@@ -154,6 +156,7 @@ def tighten(a: CachePolicy, b: CachePolicy) -> CachePolicy:
         audit=_narrower_audit(a.audit, b.audit),
         drafts=_safer_drafts(a.drafts, b.drafts),
         review=_stricter_review(a.review, b.review),
+        confirmation=stricter_confirmation(a.confirmation, b.confirmation),
         commons=a.commons and b.commons,
         edition="+".join(sorted({*a.edition.split("+"), *b.edition.split("+")} - {""})),
     )
@@ -231,6 +234,14 @@ def _stricter_review(a: ReviewPolicy, b: ReviewPolicy) -> ReviewPolicy:
         # 0 means never.
         promote_after=0 if 0 in needed else max(needed),
     )
+
+
+_CONFIRMED_BY = tuple(ConfirmedBy)
+
+
+def stricter_confirmation(a: Confirmation, b: Confirmation) -> Confirmation:
+    """Combine what two domains ask of answers that are new."""
+    return Confirmation(max(a.by, b.by, key=_CONFIRMED_BY.index), max(a.users, b.users))
 
 
 def _common_scales(a: Sequence[EncoderScale], b: Sequence[EncoderScale]) -> tuple[EncoderScale, ...]:

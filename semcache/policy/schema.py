@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from semcache.core import Mode
+from semcache.policy.confirm_knobs import ConfirmationKnobs
 from semcache.policy.cost_knobs import CostKnobs, LabelKnobs
 from semcache.policy.gate_knobs import Gate
 from semcache.policy.history_knobs import HistoryKnobs
@@ -186,6 +187,9 @@ class DomainKnobs(Knobs):
     review: ReviewKnobs = Field(
         ReviewKnobs(), description="What humans get to see, and what their word counts."
     )
+    confirmation: ConfirmationKnobs = Field(
+        ConfirmationKnobs(), description="What an answer needs before others than its author get it."
+    )
     commons: Flag = Field(
         False,
         description="Whether answers that an operator made public are served here, and those of here may be made public.",
@@ -281,6 +285,11 @@ class Quotas(Knobs):
         None, description="Stored answers. null: no limit."
     )
     max_bytes: Size | None = Field(None, description='Bytes of stored answers, or "2GiB". null: no limit.')
+    max_near_per_author: Annotated[int, Field(strict=True, ge=1, le=1000)] | None = Field(
+        20,
+        description="Unreviewed answers of one author that may be found by meaning within a similarity of 0.9 of each"
+        " other. null: no limit.",
+    )
     max_share_per_key: Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)] | None = Field(
         0.5,
         description="Where room is short, who holds more than this share of it (one API key, or one end user) gives way"

@@ -272,7 +272,12 @@ def _tenant(source: PolicySource, generation: str) -> TenantPolicies:
         rules=rules,
         reads_system=any(rule.reads_system for rule in rules),
         classifier=_classifier(policy),
-        quota=Quota(policy.quotas.max_entries, policy.quotas.max_bytes, policy.quotas.max_share_per_key),
+        quota=Quota(
+            policy.quotas.max_entries,
+            policy.quotas.max_bytes,
+            policy.quotas.max_share_per_key,
+            policy.quotas.max_near_per_author,
+        ),
         limits=CallLimits(policy.limits.concurrent_calls, policy.limits.queue, policy.limits.queue_seconds),
         prefix=prefix_rules(policy.prefix),
         costs=policy.costs.policy(),

@@ -10,7 +10,8 @@ Layout, numbers big-endian but for the vector; the head is not packed because th
 
 Meta is a JSON list; its last item, where there is one, is an object of what is not as usual: what a human
 settled, where the answer came from. Whoever reads it passes over names that it does not know, so more may come.
-Questions that an entry is barred from (`Entry.barred`) are not in its bytes: they outlive it.
+Questions that an entry is barred from (`Entry.barred`) are not in its bytes: they outlive it. Nor are users who got its
+answer from the model after its author (`Entry.confirmed`): they come one by one, and the bytes stay as they are.
 
 The vector is kept in float16 and set to unit length again when read, which halves the largest
 part of an entry. At 384 dimensions this moves the cosine of two near texts (0.98) by less than
@@ -29,6 +30,7 @@ import hashlib
 import math
 import struct
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,18 @@ _STATUS = {
     ReviewStatus.REJECTED: b"r",
 }
 _UNREVIEWED = Review()
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What stands beside an entry's bytes: questions it must not answer, and users who got the answer themselves."""
+
+    barred: frozenset[str] = frozenset()
+    confirmed: frozenset[str] = frozenset()
+
+
+NOTHING = Aside()
+
 _STATUS_OF = {letter: status for status, letter in _STATUS.items()}
 # Part of format 1: another text here makes stored entries unreadable.
 _WORDS = (
@@ -116,7 +130,7 @@ def decode(
     *,
     id: EntryId | None = None,
     key: ExactKey | None = None,
-    barred: frozenset[str] = frozenset(),
+    aside: Aside = NOTHING,
 ) -> Entry:
     """Read an entry and check that it is the one asked for.
 
@@ -125,7 +139,7 @@ def decode(
         tenant: Whose entry was asked for.
         id: Which id was asked for, when one was.
         key: Which exact key was asked for, when one was.
-        barred: What stands beside the bytes: questions that the entry must not answer.
+        aside: What stands beside the bytes.
 
     Raises:
         StoreError: `corrupt`: unknown format, damaged, or another tenant's, id's or key's.
@@ -136,7 +150,7 @@ def decode(
         raise _corrupt(f"format {value[2]} is unknown")
     if _checksum(value[:-_CHECK]) != value[-_CHECK:]:
         raise _corrupt("checksum differs")
-    entry = _decode_checked(value, barred)
+    entry = _decode_checked(value, aside)
     if entry.tenant != tenant or id not in (None, entry.id) or key not in (None, entry.key):
         raise _corrupt("another entry than the one asked for")
     return entry
@@ -230,7 +244,7 @@ def _counts(usage: Usage | None) -> list[int] | None:
     return counts
 
 
-def _decode_checked(value: bytes, barred: frozenset[str]) -> Entry:
+def _decode_checked(value: bytes, aside: Aside) -> Entry:
     # The checksum held, so a failure here means a writer with another idea of format 1.
     try:
         _, _, letter, version, _, count, _ = _HEAD.unpack_from(value)
@@ -241,7 +255,7 @@ def _decode_checked(value: bytes, barred: frozenset[str]) -> Entry:
         texts = _unpack(value[at + 2 * dimension : -_CHECK], packing, size)
         (meta_size,) = struct.unpack_from(">I", texts)
         meta = orjson.loads(texts[4 : 4 + meta_size])
-        return _build(meta, texts[4 + meta_size :], vector, _STATUS_OF[letter], version, barred)
+        return _build(meta, texts[4 + meta_size :], vector, _STATUS_OF[letter], version, aside)
     except (struct.error, zlib.error, ValueError, LookupError, TypeError, AttributeError) as error:
         raise _corrupt("content does not follow its format") from error
 
@@ -272,7 +286,7 @@ def _build(
     vector: Vector | None,
     status: ReviewStatus,
     version: int,
-    barred: frozenset[str],
+    aside: Aside,
 ) -> Entry:
     (name, tenant, namespace, key, domain, model, prompt, created_at, expires_at, encoder) = meta[:10]
     # Entries written before chats were matched by what they say have no context, and few have more than that.
@@ -309,7 +323,8 @@ def _build(
         seconds=more.get("seconds", 0.0),
         commons=more.get("commons", ""),
         subject=more.get("subject", ""),
-        barred=barred,
+        barred=aside.barred,
+        confirmed=aside.confirmed | {more["author"]} if "counts" in more else aside.confirmed,
     )
 
 
@@ -331,6 +346,7 @@ def _more(entry: Entry) -> dict[str, Any]:
         "seconds": entry.seconds,
         "commons": entry.commons,
         "subject": entry.subject,
+        "counts": bool(entry.author) and entry.author in entry.confirmed,
         "native": (entry.completion.native or b"").decode(),
     }
     # A threshold or a day of 0 is one; an empty text, a time or a duration of 0 says nothing.

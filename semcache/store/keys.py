@@ -12,9 +12,12 @@ no quoted tenant can produce.
     exp           sorted set of ids by expiry: what the server has dropped already
     meta          hash id -> bytes held, `#b` their sum, `#s` the order's counter
     ep            hash of invalidation counters; never expires
-    d:<id>        tombstone of an entry deleted by id
+    et            the same: when each was last raised, in milliseconds; never expires
+    er            subject (`core.Entry.subject`) -> when they were erased (`store.erasure`); never expires
+    d:<id>        tombstone of an entry deleted by id, or rejected and gone; lives as long as the entry would have
     x:<digest>    tombstone of its exact key (`key:<exact key>` in `core.Epochs`)
     b:<digest>    set of questions that entries of an exact key must not answer (`core.Entry.barred`)
+    c:<id>        set of users who got its answer from the model themselves (`core.Entry.confirmed`), same expiry
     v:<id>        list of earlier versions of an entry, newest first
     al, ah        audit log: its lines, and a hash of where it ends and what it let go (`store.verdicts`); never expire
     rq            entries that wait for a human (`store.queue`, whose keys all begin with r)

@@ -32,11 +32,14 @@ local function current(h)
   end
   return true
 end
--- What the entries of an exact key must not answer; a list that cannot be read bars them altogether.
-local function barred(h)
+-- What stands beside an entry: questions that those of its exact key must not answer (a list that cannot be read
+-- bars them altogether), and, marked, users who got it from the model themselves (one that cannot be read: nobody).
+local function beside(h, id)
   if not h then return false end
   local list = redis.pcall('SMEMBERS', base..'b:'..h.exact)
   if list.err then return {'WHOLE'} end
+  local users = redis.pcall('SMEMBERS', base..'c:'..id)
+  for i = 1, #users do list[#list + 1] = '\\1'..users[i] end
   return list[1] and list or false
 end
 local function read(id)
@@ -44,7 +47,7 @@ local function read(id)
   if not v then return false, false end
   local h = head(v)
   if h and not current(h) then return false, false end
-  return v, barred(h)
+  return v, beside(h, id)
 end
 """
 
@@ -79,7 +82,7 @@ return out
 
 SHOW = """
 local v = redis.call('GET', base..'e:'..ARGV[2])
-return {v, barred(head(v))}
+return {v, beside(head(v), ARGV[2])}
 """
 
 LIST = """
@@ -117,7 +120,7 @@ while seen < 2048 do
     if v then
       out[#out + 1] = id
       out[#out + 1] = v
-      out[#out + 1] = barred(head(v))
+      out[#out + 1] = beside(head(v), id)
       bytes = bytes + #v
       if (#out - 1) / 3 >= limit or bytes > 4194304 then
         out[1] = string.format('%.0f', cursor)
@@ -142,6 +145,25 @@ for i = 1, #rows, 2 do
     out[#out + 1] = list
     bytes = bytes + #v
     if bytes > 4194304 then return out end
+  end
+end
+return out
+"""
+
+GLIMPSES = """
+local rows = redis.call('ZRANGE', age, ARGV[2], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[3], 'WITHSCORES')
+local out = {''}
+for i = 1, #rows, 2 do
+  out[1] = '('..rows[i + 1]
+  -- The head, what stands before the vector, and as much of the vector as is asked for.
+  local v = redis.pcall('GETRANGE', base..'e:'..rows[i], 0, 1023 + 8 + SAMPLED)
+  local h = type(v) == 'string' and head(v)
+  if h and h.status ~= 'r' and current(h) then
+    local at = 25 + 16 * (#h.fields - 1)
+    local kind, _, high, low = string.byte(v, at + 1, at + 4)
+    local size = kind == 2 and low and math.min(2 * (high * 256 + low), SAMPLED) or 0
+    out[#out + 1] = rows[i]
+    out[#out + 1] = string.sub(v, at + 9, at + 8 + size)
   end
 end
 return out

@@ -90,10 +90,12 @@ if h then
     if kept == 0 then redis.call('DEL', earlier) else redis.call('LTRIM', earlier, 0, kept - 1) end
     redis.call('PEXPIRE', earlier, ttl + VERSION_MS)
   end
+  -- Who got the answer from the model got it as it stood: of a human's own words that says nothing.
+  if h.status == 'e' then redis.call('DEL', base..'c:'..id) end
   gone, dies, stays = place(id, value, h, mine, other, ttl, size, tonumber(ARGV[9]), tonumber(ARGV[10]))
 else
   local _, micros = clock()
-  redis.call('SET', base..'d:'..id, '1', 'PX', TOMBSTONE)
+  bury(id)
   redis.call('SET', base..'x:'..exact, micros, 'PX', TOMBSTONE)
   drop(id, mine)
   redis.call('DEL', earlier)
@@ -157,7 +159,7 @@ _STATE = """
 local id = ARGV[2]
 local v = id ~= '' and redis.call('GET', base..'e:'..id)
 local t = redis.call('HMGET', base..'ah', 'n', 'd')
-return {v, barred(head(v)), t[1], t[2]}
+return {v, beside(head(v), id), t[1], t[2]}
 """
 
 _PAGE = """

@@ -47,10 +47,15 @@ local function peek(id)
   local v = redis.pcall('GETRANGE', base..'e:'..id, 0, 1023)
   return type(v) == 'string' and head(v) or nil
 end
+-- What was taken away stays away for as long as it would have lived: an export of it may be imported until then.
+local function bury(id)
+  redis.call('SET', base..'d:'..id, '1', 'PX', math.max(TOMBSTONE, redis.call('PTTL', base..'e:'..id)))
+end
 local function drop(id, h)
   h = h or peek(id)
-  -- With it go the questions it has met, and its place among those that wait for a reviewer.
-  redis.call('DEL', base..'e:'..id, base..'rw:'..id, base..'ra:'..id)
+  if h and h.status == 'r' then bury(id) end
+  -- With it go the questions it has met, who confirmed it, and its place among those that wait for a reviewer.
+  redis.call('DEL', base..'e:'..id, base..'rw:'..id, base..'ra:'..id, base..'c:'..id)
   redis.pcall('ZREM', base..'rq', id)
   redis.pcall('ZREM', base..'rt', id)
   if h then untrace(id, h) end
@@ -107,6 +112,7 @@ local function place(id, value, h, mine, other, ttl, size, max_entries, max_byte
   local dies, grace = now + ttl, ttl + 60000
   local gone = {}
   redis.call('SET', base..'e:'..id, value, 'PX', ttl)
+  redis.call('PEXPIRE', base..'c:'..id, ttl)
   if mine then untrace(id, mine) end
   uncount(id)
   if other and other ~= id then
@@ -191,7 +197,7 @@ for i = 5 + n, #ARGV do
   end
   if match then
     if redis.call('EXISTS', base..'e:'..id) == 1 then count = count + 1 end
-    redis.call('SET', base..'d:'..id, '1', 'PX', TOMBSTONE)
+    bury(id)
     if h then redis.call('SET', base..'x:'..h.exact, micros, 'PX', TOMBSTONE) end
     drop(id, h)
     redis.call('DEL', base..'v:'..id)
@@ -205,7 +211,8 @@ return {count, unpack(gone)}
 """
 
 BUMP = """
-local value = redis.call('HINCRBY', ep, ARGV[4], 1)
+local value, now = redis.call('HINCRBY', ep, ARGV[4], 1), clock()
+redis.call('HSET', base..'et', ARGV[4], string.format('%.0f', now))
 if ARGV[4] == '' then redis.call('DEL', base..'warm') end
 local list = {'E', ARGV[5], 'V', string.format('%.0f', value)}
 announce(list)

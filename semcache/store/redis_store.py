@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
 from semcache.errors import StoreError
-from semcache.ports import Change, Clock, Selector
+from semcache.ports import Change, Clock, Glimpses, Selector, StreamCursor
 from semcache.store.browse import Counts, Page, TenantReader
 from semcache.store.cluster import open_link
 from semcache.store.follower import follow
@@ -31,9 +31,11 @@ from semcache.store.packing import Quota as Quota  # noqa: PLC0414  handed on
 from semcache.store.packing import packed
 from semcache.store.packing import same_quota as same_quota  # noqa: PLC0414  handed on
 from semcache.store.server import Server, named, raw
-from semcache.store.shapes import a_list, a_number, beside, bytes_or_nil, is_yes, some_bytes, triples
+from semcache.store.shapes import a_list, a_number, beside, bytes_or_nil, is_yes, pairs, some_bytes, triples
 
 _BATCH = 64
+_GLANCE = 256
+"""Entries glimpsed at a time: 1 to 2 ms of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,25 @@ class RedisStore:
         )
         return is_yes(a_list(reply, 1)[0], b"ok", (b"epoch", b"deleted", b"older", b"verified", b"full"))
 
+    async def confirm(self, entry: Entry, user: str) -> bool:
+        """Note in one round trip that a user got this answer from the model; see `EntryStore.confirm`."""
+        arguments = (raw(entry.id), entry.version, raw(user))
+        reply = await self._server.write(self._server.scripts.confirm, entry.tenant, arguments, lead=1)
+        return is_yes(a_list(reply, 1)[0], b"ok", (b"gone",))
+
+    async def unconfirm(self, tenant: TenantId, user: str) -> int:
+        """Forget a user among those who confirmed a tenant's entries; gives of how many.
+
+        Raises:
+            StoreError: unreachable, late or read-only.
+        """
+        count, cursor = 0, b"-inf"
+        while cursor:
+            arguments = (raw(user), cursor, _BATCH)
+            reply = await self._server.write(self._server.scripts.unconfirm, tenant, arguments, lead=2)
+            cursor, count = some_bytes(a_list(reply, 2)[0]), count + a_number(reply[1])
+        return count
+
     async def delete(self, selector: Selector) -> int:
         """Invalidate what the selector names; see `EntryStore.delete`.
 
@@ -182,9 +203,20 @@ class RedisStore:
                     if entry is not None:
                         yield entry
 
-    def changes(self) -> AsyncIterator[Change | None]:
+    async def glimpses(self, tenant: TenantId | None = None) -> AsyncIterator[Glimpses]:
+        """Yield ids and pieces of vectors, page by page; see `EntryStore.glimpses`."""
+        for owner in [tenant] if tenant is not None else await self.tenants():
+            cursor = b"-inf"
+            while cursor:
+                reply = await self._server.read(self._server.scripts.glimpses, owner, (cursor, _GLANCE))
+                cursor = some_bytes(a_list(reply, 1)[0])
+                seen = pairs(reply[1:])
+                if seen:
+                    yield Glimpses(owner, tuple(named(name) for name, _ in seen), tuple(s for _, s in seen))
+
+    def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         """Follow the change stream on a connection of its own; see `EntryStore.changes`."""
-        return follow(self._link, self._keys, max(1.0, self._rules.link.deadline))
+        return follow(self._link, self._keys, max(1.0, self._rules.link.deadline), cursor)
 
     async def ping(self) -> None:
         """Prove the store answers and takes writes."""

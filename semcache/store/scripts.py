@@ -19,8 +19,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from semcache.review_rules import WHOLE
-from semcache.store import lua_read, lua_write
+from semcache.ports import SAMPLE
+from semcache.review_rules import MOST_CONFIRMERS, WHOLE
+from semcache.store import lua_confirm, lua_read, lua_write
 
 TOMBSTONE_MS = 3_600_000
 """How long an id or exact key deleted by id is barred against writes begun before: 1 hour."""
@@ -47,13 +48,15 @@ was stored under that key. So they outlive every answer stored while they stood,
 
 def reading(body: str) -> Script:
     """Make a script that only reads one tenant's keys."""
-    return Script("#!lua flags=no-writes\n" + lua_read.HEAD.replace("WHOLE", WHOLE) + body)
+    text = lua_read.HEAD.replace("WHOLE", WHOLE) + body.replace("SAMPLED", str(2 * SAMPLE))
+    return Script("#!lua flags=no-writes\n" + text)
 
 
 def writing(body: str, flags: str = "") -> Script:
     """Make a script that writes one tenant's keys and announces what it did."""
     text = lua_read.HEAD + lua_write.WRITE + body
-    for word, meaning in (("TOMBSTONE", TOMBSTONE_MS), ("BARRED_MS", BARRED_MS), ("WHOLE", WHOLE)):
+    words = (("TOMBSTONE", TOMBSTONE_MS), ("BARRED_MS", BARRED_MS), ("WHOLE", WHOLE))
+    for word, meaning in (*words, ("MOST_CONFIRMERS", MOST_CONFIRMERS)):
         text = text.replace(word, str(meaning))
     return Script(f"#!lua flags={flags}\n" + text if flags else "#!lua\n" + text)
 
@@ -66,10 +69,13 @@ class Scripts:
     get_many: Script = field(default_factory=lambda: reading(lua_read.GET_MANY))
     show: Script = field(default_factory=lambda: reading(lua_read.SHOW))
     page: Script = field(default_factory=lambda: reading(lua_read.PAGE))
+    glimpses: Script = field(default_factory=lambda: reading(lua_read.GLIMPSES))
     list: Script = field(default_factory=lambda: reading(lua_read.LIST))
     counts: Script = field(default_factory=lambda: reading(lua_read.COUNTS))
     unwritten: Script = field(default_factory=lambda: reading(lua_read.UNWRITTEN))
     put: Script = field(default_factory=lambda: writing(lua_write.PUT))
+    confirm: Script = field(default_factory=lambda: writing(lua_confirm.CONFIRM))
+    unconfirm: Script = field(default_factory=lambda: writing(lua_confirm.UNCONFIRM, "allow-oom"))
     delete_ids: Script = field(default_factory=lambda: writing(lua_write.DELETE_IDS, "allow-oom"))
     bump: Script = field(default_factory=lambda: writing(lua_write.BUMP, "allow-oom"))
     sweep: Script = field(default_factory=lambda: writing(lua_write.SWEEP, "allow-oom"))

@@ -24,7 +24,8 @@ _LONGEST_WAIT = 5.0
 _PAUSE = 0.01
 FULL = "+"
 """Stands among barred questions where there were more than are kept (`store.lua_verdict`); no question's name."""
-_NONE: frozenset[str] = frozenset()
+USER = "\x01"
+"""Begins what is a user among what stands beside an entry (`lua_read`); no question's name holds it."""
 
 
 class Server:
@@ -98,7 +99,7 @@ class Server:
             await asyncio.sleep(_PAUSE)
 
     async def decoded(
-        self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None, barred: Reply = None
+        self, value: bytes, tenant: TenantId, id: EntryId, key: ExactKey | None, beside: Reply = None
     ) -> Entry:
         """Read a value that was asked for under these names; drop it when it is damaged.
 
@@ -107,16 +108,16 @@ class Server:
             tenant: whose.
             id: under which id it was found.
             key: under which exact key, when it was found by that.
-            barred: the questions it must not answer, as the scripts give them: a list, or nil.
+            beside: what stands beside it, as the scripts give it: a list, or nil.
 
         Raises:
             StoreError: `corrupt`.
         """
-        questions = frozenset(map(_question, a_list(barred))) - {FULL} if barred else _NONE
+        aside = _aside(a_list(beside)) if beside else codec.NOTHING
         try:
             if len(value) > _THREAD_ABOVE:
-                return await asyncio.to_thread(codec.decode, value, tenant, id=id, key=key, barred=questions)
-            return codec.decode(value, tenant, id=id, key=key, barred=questions)
+                return await asyncio.to_thread(codec.decode, value, tenant, id=id, key=key, aside=aside)
+            return codec.decode(value, tenant, id=id, key=key, aside=aside)
         except StoreError:
             self.corrupt += 1
             await self._discard(value, tenant, id, key)
@@ -131,8 +132,11 @@ class Server:
             return  # the corruption is what the caller hears of; the next reader tries again
 
 
-def _question(name: Reply) -> str:
-    return some_bytes(name).decode("utf-8", "replace")
+def _aside(names: Sequence[Reply]) -> codec.Aside:
+    """Tell the questions that an entry must not answer from the users who got it from the model."""
+    texts = [some_bytes(name).decode("utf-8", "replace") for name in names]
+    users = frozenset(text.removeprefix(USER) for text in texts if text.startswith(USER))
+    return codec.Aside(frozenset(text for text in texts if text[:1] != USER) - {FULL}, users)
 
 
 def named(name: bytes) -> EntryId:

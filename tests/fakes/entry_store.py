@@ -11,7 +11,19 @@ from dataclasses import dataclass, field, replace
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
 from semcache.errors import StoreError
-from semcache.ports import Change, Clock, EntriesDeleted, EntryPut, EpochBumped, Selector, StoreReset
+from semcache.ports import (
+    SAMPLE,
+    Change,
+    Clock,
+    EntriesDeleted,
+    EntryPut,
+    EpochBumped,
+    Glimpses,
+    Selector,
+    StoreReset,
+    StreamCursor,
+)
+from semcache.review_rules import MOST_CONFIRMERS
 from semcache.store import codec
 from semcache.store.browse import Counts, Page
 from semcache.store.keys import KEY_EPOCH, epoch_keys, selector_keys
@@ -19,6 +31,11 @@ from semcache.store.redis_store import OVERHEAD, Quota, same_quota
 from semcache.store.server import FULL
 
 TOMBSTONE = 3600.0
+
+
+def sampled(entry: Entry) -> bytes:
+    """Give the piece of an entry's vector that tells it from others."""
+    return b"" if entry.embedding is None else entry.embedding.vector[:SAMPLE].astype("<f2").tobytes()
 
 
 @dataclass
@@ -30,6 +47,7 @@ class _Tenant:
     dead_ids: dict[EntryId, float] = field(default_factory=dict)
     marks: dict[ExactKey, tuple[int, float]] = field(default_factory=dict)
     barred: dict[ExactKey, set[str]] = field(default_factory=dict)
+    confirmed: dict[EntryId, set[str]] = field(default_factory=dict)
     versions: dict[EntryId, list[bytes]] = field(default_factory=dict)
     log: list[bytes] = field(default_factory=list)
 
@@ -94,7 +112,10 @@ class FakeEntryStore:
 
     def _place(self, held: _Tenant, entry: Entry, value: bytes, quota: Quota) -> bool:
         gone: list[EntryId] = []
-        self._forget(held, entry.id)
+        # Not of a human's own words: nobody got those from the model.
+        kept = set() if entry.status is ReviewStatus.EDITED else held.confirmed.pop(entry.id, set())
+        self._forget(held, entry.id, bury=False)
+        held.confirmed[entry.id] = kept
         other = held.exact.get(entry.key)
         if other:
             self._forget(held, other)
@@ -113,6 +134,27 @@ class FakeEntryStore:
             self._log.append(EntryPut(entry.tenant, entry.id))
         self._wake()
         return stays
+
+    async def confirm(self, entry: Entry, user: str) -> bool:
+        await self._enter("confirm")
+        held, now = self._of(entry.tenant), self._live(entry.tenant, entry.id)
+        if now is None or now.version != entry.version:
+            return False
+        users = held.confirmed.setdefault(entry.id, set())
+        if user not in users and len(users) < MOST_CONFIRMERS:
+            users.add(user)
+            self._log.append(EntryPut(entry.tenant, entry.id))
+            self._wake()
+        return True
+
+    async def unconfirm(self, tenant: TenantId, user: str) -> int:
+        await self._enter("unconfirm")
+        found = [name for name, users in self._of(tenant).confirmed.items() if user in users]
+        for name in found:
+            self._of(tenant).confirmed[name].discard(user)
+            self._log.append(EntryPut(tenant, name))
+        self._wake()
+        return len(found)
 
     async def delete(self, selector: Selector) -> int:
         await self._enter("delete")
@@ -142,19 +184,33 @@ class FakeEntryStore:
                 if entry:
                     yield entry
 
-    async def changes(self) -> AsyncIterator[Change | None]:
+    async def glimpses(self, tenant: TenantId | None = None) -> AsyncIterator[Glimpses]:
+        await self._enter("glimpses")
+        for owner in [tenant] if tenant is not None else list(self._tenants):
+            live = [entry for name in list(self._of(owner).values) if (entry := self._live(owner, name))]
+            if live:
+                yield Glimpses(owner, tuple(entry.id for entry in live), tuple(map(sampled, live)))
+
+    async def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         await self._enter("changes")
+        cursor = cursor or StreamCursor()
         identity, at = self._identity, len(self._log)
-        yield StoreReset()
+        if cursor.identity == str(identity) and cursor.number <= at:
+            at = cursor.number
+        else:
+            cursor.identity, cursor.number = str(identity), at
+            yield StoreReset()
         while True:
             if self.fault:
                 raise self.fault
             if identity != self._identity:
                 identity, at = self._identity, len(self._log)
+                cursor.identity, cursor.number = str(identity), at
                 yield StoreReset()
             elif at < len(self._log):
                 at += 1
                 yield self._log[at - 1]
+                cursor.number = at
             else:
                 try:
                     await asyncio.wait_for(self._news.wait(), 0.2)
@@ -221,7 +277,10 @@ class FakeEntryStore:
 
     def _entry(self, tenant: TenantId, name: EntryId) -> Entry | None:
         value = self._of(tenant).values.get(name)
-        entry = codec.decode(value, tenant, id=name) if value else None
+        confirmed = frozenset(self._of(tenant).confirmed.get(name, ()))
+        entry = (
+            codec.decode(value, tenant, id=name, aside=codec.Aside(confirmed=confirmed)) if value else None
+        )
         if not entry or not entry.is_fresh(self._clock.now()):
             return None
         barred = self._of(tenant).barred.get(entry.key)
@@ -281,9 +340,12 @@ class FakeEntryStore:
         self._sequence += 1
         held.marks[key] = (self._sequence, self._clock.now() + TOMBSTONE)
 
-    def _forget(self, held: _Tenant, name: EntryId) -> None:
-        held.values.pop(name, None)
+    def _forget(self, held: _Tenant, name: EntryId, *, bury: bool = True) -> None:
+        value = held.values.pop(name, b"")
+        if bury and value[3:4] == b"r":
+            held.dead_ids[name] = self._clock.now() + TOMBSTONE
         held.order.pop(name, None)
+        held.confirmed.pop(name, None)
         for key in [key for key, owner in held.exact.items() if owner == name]:
             del held.exact[key]
 

@@ -12,6 +12,8 @@ from semcache.core import (
     AloneRule,
     AuditPolicy,
     CachePolicy,
+    Confirmation,
+    ConfirmedBy,
     DraftPolicy,
     Effect,
     EncoderScale,
@@ -118,6 +120,7 @@ def policies(draw: st.DrawFn) -> CachePolicy:
         audit=draw(audits),
         drafts=draw(drafts),
         review=draw(reviews),
+        confirmation=draw(st.builds(Confirmation, st.sampled_from(ConfirmedBy), st.integers(2, 16))),
         commons=draw(st.booleans()),
         edition=draw(st.sampled_from(["", "e1", "e2", "e1+e3"])),
     )
@@ -197,6 +200,14 @@ def _shows_more_and_trusts_less(strict: ReviewPolicy, loose: ReviewPolicy) -> di
     }
 
 
+def _confirmed_by_more(strict: Confirmation, loose: Confirmation) -> dict[str, bool]:
+    order = [ConfirmedBy.NONE, ConfirmedBy.USERS, ConfirmedBy.HUMAN]
+    return {
+        "by": order.index(strict.by) >= order.index(loose.by),
+        "users": strict.users >= loose.users,
+    }
+
+
 def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
     """Compare knob by knob, written from the meaning of each and not from the code."""
     own = {scale.encoder: scale.curves for scale in loose.encoder_scales}
@@ -237,6 +248,7 @@ def is_not_looser(strict: CachePolicy, loose: CachePolicy) -> dict[str, bool]:
         "audit": all(_costs_less(strict.audit, loose.audit).values()),
         "drafts": all(_drafts_safer(strict.drafts, loose.drafts).values()),
         "review": all(_shows_more_and_trusts_less(strict.review, loose.review).values()),
+        "confirmation": all(_confirmed_by_more(strict.confirmation, loose.confirmation).values()),
         "commons": strict.commons <= loose.commons,
         # A flag given under one of two policies is none under both.
         "edition": set(loose.edition.split("+")) - {""} <= set(strict.edition.split("+")),
@@ -259,9 +271,22 @@ def test_every_knob_of_a_part_is_compared() -> None:
     assert set(_shows_more_and_trusts_less(review, review)) == {field.name for field in fields(ReviewPolicy)}
     assert set(_takes_less_risk(risk, risk)) == {field.name for field in fields(RiskPolicy)}
     assert set(_costs_less(audit, audit)) == {field.name for field in fields(AuditPolicy)}
+    new = Confirmation()
+    assert set(_confirmed_by_more(new, new)) == {field.name for field in fields(Confirmation)}
 
 
-_COMBINED = ("domain", "gate", "encoder_scales", "risk", "audit", "alone", "drafts", "review", "edition")
+_COMBINED = (
+    "domain",
+    "gate",
+    "encoder_scales",
+    "risk",
+    "audit",
+    "alone",
+    "drafts",
+    "review",
+    "confirmation",
+    "edition",
+)
 
 
 @given(policies(), policies())
@@ -270,6 +295,8 @@ def test_tighten_takes_no_more_than_needed(a: CachePolicy, b: CachePolicy) -> No
     for field in fields(CachePolicy):
         if field.name not in _COMBINED:
             assert getattr(both, field.name) in (getattr(a, field.name), getattr(b, field.name))
+    for name in ("by", "users"):
+        assert getattr(both.confirmation, name) in [getattr(side.confirmation, name) for side in (a, b)]
     for risk in fields(RiskPolicy):
         assert getattr(both.risk, risk.name) in [getattr(side.risk, risk.name) for side in (a, b)]
     for name in ("way", "min_score", "max_failed", "min_trials", "window", "max_bytes"):

@@ -178,7 +178,7 @@ def test_upstream_quota_and_exemplars() -> None:
     bare = snapshot(MINIMAL)
     assert (bare.upstream(acme), bare.quota(acme), bare.classifier(acme), bare.exemplars(acme)) == (
         None,
-        Quota(),
+        Quota(max_share=0.5, max_near=20),
         None,
         {},
     )
@@ -186,7 +186,7 @@ def test_upstream_quota_and_exemplars() -> None:
         MINIMAL.replace("chat", "legal")
         + "upstream: openai\nquotas: {max_entries: 5, max_bytes: 1MiB}\nclassifier: {enabled: true, exemplars: {other: [hi]}}\n"
     )
-    assert (full.upstream(acme), full.quota(acme)) == ("openai", Quota(5, 1 << 20))
+    assert (full.upstream(acme), full.quota(acme)) == ("openai", Quota(5, 1 << 20, 0.5, 20))
     exemplars = full.exemplars(acme)
     assert set(exemplars) == {"legal", "other"}  # built-in classes only for domains that exist
     assert exemplars["other"] == ("hi",)

@@ -220,7 +220,18 @@ def test_a_review_that_cannot_be_kept_is_refused(changes: dict[str, object]) -> 
 def test_barred_questions_stand_beside_the_bytes() -> None:
     made = entry(barred=frozenset({"aa"}))
     assert codec.encode(made) == codec.encode(dataclasses.replace(made, barred=frozenset()))
-    assert codec.decode(codec.encode(made), ACME, barred=frozenset({"bb"})).barred == {"bb"}
+    aside = codec.Aside(barred=frozenset({"bb"}))
+    assert codec.decode(codec.encode(made), ACME, aside=aside).barred == {"bb"}
+
+
+def test_of_those_who_confirm_an_entry_only_its_author_stands_in_the_bytes() -> None:
+    made = entry(author="ann", confirmed=frozenset({"ann", "bob"}))
+    assert codec.decode(codec.encode(made), ACME).confirmed == {"ann"}
+    aside = codec.Aside(confirmed=frozenset({"cid"}))
+    assert codec.decode(codec.encode(made), ACME, aside=aside).confirmed == {"ann", "cid"}
+    claimed = entry(author="ann", confirmed=frozenset({"bob"}))
+    assert codec.decode(codec.encode(claimed), ACME).confirmed == frozenset()
+    assert codec.encode(claimed) == codec.encode(dataclasses.replace(claimed, confirmed=frozenset()))
 
 
 @pytest.mark.parametrize(
