@@ -25,7 +25,7 @@ Pair = tuple[bytes, bytes]
 
 _LONGEST = 64 << 20
 """Bytes of a whole answer that are read."""
-_ODD = frozenset(("shape", "error", "no_done", "after_done", "surrogate", "invalid_json", "cut"))
+_ODD = frozenset(("shape", "error", "no_done", "unended", "after_done", "surrogate", "invalid_json", "cut"))
 """Why a stream is no whole one, whatever it says."""
 _OF_THE_BODY = frozenset((b"content-type", b"content-length", b"content-encoding", b"transfer-encoding"))
 

@@ -26,6 +26,7 @@ from semcache.ports import UpstreamReply
 
 _LINGER = 1.0
 """Seconds. Clients hang up on `[DONE]`; the reply's own end is then a moment away."""
+_FRAMING = frozenset((b"content-length", b"transfer-encoding"))
 _CODING_HEADERS = frozenset((b"content-encoding", b"content-length"))
 
 
@@ -46,6 +47,11 @@ class Head:
             if name.lower() == b"content-type":
                 return value.split(b";")[0].strip().lower().decode("latin-1")
         return ""
+
+    @property
+    def is_json(self) -> bool:
+        """True for what is to be a JSON document."""
+        return self.content_type == "application/json"
 
     @property
     def is_failure(self) -> bool:
@@ -217,6 +223,8 @@ class SharedReply:
                 self._assemble(chunk)
                 if self._assembler is not None and self._assembler.is_done:
                     await self._settle("")
+                    # Before its end mark reaches anybody.
+                    self._refuse_unended()
                 self.backlog.append(chunk)
                 self._wake()
                 if self.backlog.size > self._room:
@@ -224,6 +232,7 @@ class SharedReply:
         finally:
             await close(body)
         await self._settle(reason or self._flaw)
+        self._refuse_unended(is_framed=any(name.lower() in _FRAMING for name, _ in reply.headers))
         self.ended = True
         self._wake()
 
@@ -240,6 +249,18 @@ class SharedReply:
         else:
             await self._hand_on(outcome)
         self.outcome = outcome
+
+    def _refuse_unended(self, *, is_framed: bool = True) -> None:
+        """Break off where the upstream closed in order, but in the middle of an answer.
+
+        Raises:
+            UpstreamError: 502 `upstream_cut`.
+        """
+        reason = self.outcome.reason if isinstance(self.outcome, Incomplete) else ""
+        # A document that only the connection's end bounds may have lost its rest.
+        half = reason == "invalid_json" and not is_framed and self.head is not None and self.head.is_json
+        if reason == "unended" or half:
+            raise UpstreamError("the upstream's answer ended too early", code="upstream_cut")
 
     def _outcome(self) -> Completion | Incomplete | None:
         try:
@@ -343,9 +364,12 @@ class SharedReply:
             on_closed()
 
     def _fail(self, error: SemcacheError) -> None:
+        if isinstance(self.outcome, Completion):
+            # All of it has come; what went wrong behind its end mark is nobody's loss.
+            self.ended = True
         if not self.ended:
             self.failure = error
-            self.outcome = Incomplete("cut")
+            self.outcome = Incomplete("cut", None if self.outcome is None else self.outcome.usage)
         self.close()
         self._wake()
 

@@ -24,8 +24,9 @@ class Incomplete:
     """An answer that is not to be stored.
 
     `reason` is one of: `cut`, `upstream_status`, `undecodable`, `content_type`, `too_large`, `invalid_json`,
-    `surrogate`, `shape`, `error`, `no_done`, `after_done`, `finish_reason`, `refusal`, `empty`,
-    `arguments`. `usage` is what was billed for it all the same, where that is known.
+    `surrogate`, `shape`, `error`, `no_done`, `unended`, `after_done`, `finish_reason`, `refusal`, `empty`,
+    `arguments`. `unended` is a stream that stopped before its end: some of it is missing, and nobody may take it for whole;
+    `no_done` one that told why the answer ended, and lacks the end mark alone. `usage` is what was billed for it all the same, where that is known.
     """
 
     reason: str

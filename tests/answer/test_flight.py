@@ -377,7 +377,7 @@ async def test_a_reader_may_ask_for_the_outcome_after_the_end() -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (FakeReply(200, SSE, EVENTS[:2]), "no_done"),
+        (FakeReply(200, SSE, EVENTS[:2]), "cut"),
         (FakeReply(200, SSE, [EVENTS[0], CUT]), "cut"),
         (FakeReply(201, JSON, [BODY]), "upstream_status"),
         (FakeReply(200, ((b"content-type", b"text/html"),), [b"<html>"]), "content_type"),

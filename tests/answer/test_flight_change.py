@@ -8,6 +8,10 @@ from semcache.core import Completion
 from semcache.dialects.dialect import Incomplete
 from tests.answer.test_flight import BODY, CUT, EVENTS, JSON, SSE, Scene, ok, scene
 from tests.fakes.generator import FakeReply
+from tests.fakes.upstream_server import chat_chunks, sse_bytes
+
+LIMITED = (sse_bytes(chat_chunks(finish=None), done=False), sse_bytes(chat_chunks([], finish="length")))
+"""A stream that is whole, and for its own caller alone."""
 
 
 async def whole(it: Scene) -> bytes | Completion | Incomplete:
@@ -23,14 +27,16 @@ async def whole(it: Scene) -> bytes | Completion | Incomplete:
 async def test_all_of_one_kind_share_the_second_call() -> None:
     def script(call: int) -> FakeReply:
         return (
-            FakeReply(200, SSE, (EVENTS[0], 0.05, EVENTS[1])) if call == 1 else FakeReply(200, JSON, (BODY,))
+            FakeReply(200, SSE, (LIMITED[0], 0.05, LIMITED[1]))
+            if call == 1
+            else FakeReply(200, JSON, (BODY,))
         )
 
     async with scene(script) as it:
         first = asyncio.create_task(it.ask())
         await asyncio.sleep(0)
         assert await asyncio.gather(*(whole(it) for _ in range(20))) == [BODY] * 20
-        assert await first == (200, EVENTS[0] + EVENTS[1])
+        assert await first == (200, LIMITED[0] + LIMITED[1])
     assert it.calls == 2
     assert len(it.stored) == 1
 

@@ -81,7 +81,7 @@ class EventAssembler:
             self._take(event)
         usage = read_anthropic(self._usage)
         if self._flaw is not None or not self._done:
-            return Incomplete(self._flaw or "no_done", usage)
+            return Incomplete(self._flaw or "unended", usage)
         try:
             answer = self._answer()
         except (ValueError, RecursionError):

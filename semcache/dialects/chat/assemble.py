@@ -63,6 +63,8 @@ class StreamAssembler:
         self._splitter = SseSplitter()
         self._flaw: str | None = None
         self._done = False
+        self._ragged = False
+        """Whether half an event is left at the end."""
         self._chunks: list[bytes] = []
         self._top = FieldMerge(frozenset(), joins=False)
         self._usage: Any = None
@@ -93,6 +95,9 @@ class StreamAssembler:
         usage = read_usage(self._usage)
         if self._flaw is not None:
             return Incomplete(self._flaw, usage)
+        if self._ragged or not self._is_told():
+            # An end mark alone proves that nothing follows, not that nothing is missing.
+            return Incomplete("unended", usage)
         if not self._done:
             return Incomplete("no_done", usage)
         document = self._document()
@@ -107,6 +112,10 @@ class StreamAssembler:
             return Incomplete("surrogate", usage)
         return self._judge(document, chunks)
 
+    def _is_told(self) -> bool:
+        """Tell whether every choice said why it ended."""
+        return bool(self._choices) and all(choice.has_ended for choice in self._choices.values())
+
     def _spoil(self, reason: str) -> None:
         self._flaw = self._flaw or reason
         self._chunks.clear()
@@ -116,6 +125,7 @@ class StreamAssembler:
         if event.data is None:
             # The last event without its blank line: only the end mark is taken from it.
             self._done = self._done or event.raw.strip() in (b"data: [DONE]", b"data:[DONE]")
+            self._ragged = not self._done and bool(event.raw.strip())
         elif event.data.strip() == _DONE:
             self._done = True
         elif event.data and self._flaw is None:

@@ -115,6 +115,11 @@ class ChoiceMerge:
             parts.append(self._function)
         return self._odd or any(part.lossy for part in parts)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it said why it ended."""
+        return bool(self._finishes)
+
     def add(self, choice: dict[str, Any]) -> None:
         """Take one chunk's choice object."""
         for key, value in choice.items():

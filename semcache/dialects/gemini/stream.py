@@ -65,7 +65,7 @@ class StreamAssembler:
         if self._flaw is not None:
             return Incomplete(self._flaw, usage)
         if not self._merge.has_ended or (self._must_close and not self._splitter.is_closed):
-            return Incomplete("no_done", usage)
+            return Incomplete("unended", usage)
         try:
             events = [_kept(piece) for piece in self._pieces] if self._merge.lossy else None
             return kept(self._dialect, self._merge.answer(), events)

@@ -87,11 +87,13 @@ class StreamAssembler:
         if self._flaw is None:
             for line in self._splitter.finish():
                 self._take(line)
+            # Half a line, and not a bad one.
+            self._flaw = "unended" if self._flaw == "invalid_json" else self._flaw
         usage = read_ollama(self._last)
         if self._flaw is not None:
             return Incomplete(self._flaw, usage)
         if self._last is None:
-            return Incomplete("no_done", usage)
+            return Incomplete("unended", usage)
         answer = self._merge.answer()
         try:
             events = [self._kept(line) for line in self._lines] if self._merge.lossy else None

@@ -63,7 +63,7 @@ class StreamAssembler:
         if self._flaw is not None:
             return Incomplete(self._flaw)
         if self._last is None:
-            return Incomplete("no_done")
+            return Incomplete("unended")
         response = self._last["response"]
         if self._last["type"] != f"response.{response.get('status')}":
             # An end that is of two minds is none.

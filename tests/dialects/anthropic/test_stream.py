@@ -182,7 +182,7 @@ def test_what_cannot_be_put_together_is_kept_as_events(begun: bytes, zero: bool)
 
 
 FLAWED = {
-    "no_done": start() + said("hi") + ended(),
+    "unended": start() + said("hi") + ended(),
     "error": start() + said("hi") + event("error", error={"type": "overloaded_error", "message": "no"}),
     "after_done": start() + said("hi") + ended() + STOP + said("more", 1),
     "invalid_json": start() + b"event: content_block_delta\ndata: {oops\n\n" + said("hi") + ended() + STOP,

@@ -311,8 +311,8 @@ def test_one_bad_choice_spoils_all() -> None:
 
 BAD_STREAMS: list[tuple[str, bytes, str]] = [
     ("no [DONE]", sse_bytes(chat_chunks(), done=False), "no_done"),
-    ("[DONE] without a finish", sse_bytes(chat_chunks(finish=None)), "finish_reason"),
-    ("half an event, then the end", sse_bytes(chat_chunks(), done=False)[:-30], "no_done"),
+    ("[DONE] without a finish", sse_bytes(chat_chunks(finish=None)), "unended"),
+    ("half an event, then the end", sse_bytes(chat_chunks(), done=False)[:-30], "unended"),
     ("cut by the limit", sse_bytes(chat_chunks(finish="length")), "finish_reason"),
     (
         "two ends",
@@ -352,13 +352,13 @@ BAD_STREAMS: list[tuple[str, bytes, str]] = [
     (
         "one of two choices unfinished",
         sse_bytes([delta({"content": "a"}), delta({"content": "b"}, index=1), delta({}, "stop")]),
-        "finish_reason",
+        "unended",
     ),
-    ("JSON instead of a stream", json.dumps(chat_body()).encode(), "no_done"),
+    ("JSON instead of a stream", json.dumps(chat_body()).encode(), "unended"),
     ("NaN", sse_bytes(['{"choices":[],"x":"\\ud83d","y":NaN}']), "invalid_json"),
     ("deep", sse_bytes(['{"a":"\\u0041","b":' + "[" * 50_000]), "invalid_json"),
-    ("nothing", b"", "no_done"),
-    ("only [DONE]", b"data: [DONE]\n\n", "shape"),
+    ("nothing", b"", "unended"),
+    ("only [DONE]", b"data: [DONE]\n\n", "unended"),
 ]
 
 

@@ -87,9 +87,9 @@ END = piece("b", finish="STOP")
 @pytest.mark.parametrize(
     ("pieces", "reason"),
     [
-        ([], "no_done"),
-        ([piece("a")], "no_done"),
-        ([piece("a", index=0), piece("b", finish="STOP", index=1)], "no_done"),
+        ([], "unended"),
+        ([piece("a")], "unended"),
+        ([piece("a", index=0), piece("b", finish="STOP", index=1)], "unended"),
         ([piece("a", finish="STOP"), piece("b", finish="STOP")], "after_done"),
         ([END, piece("c")], "after_done"),
         ([END, {"error": {"code": 500, "message": "boom"}}], "error"),
@@ -119,8 +119,8 @@ def test_what_is_not_whole_is_not_kept(dialect: Gemini, pieces: list[Any], reaso
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (framed(GEMINI_ARRAY, END, closed=False), "no_done"),
-        (framed(GEMINI_ARRAY, END)[:-20], "no_done"),
+        (framed(GEMINI_ARRAY, END, closed=False), "unended"),
+        (framed(GEMINI_ARRAY, END)[:-20], "unended"),
         (framed(GEMINI_ARRAY, END) + b" x", "shape"),
         (framed(GEMINI_ARRAY, END) + b"[]", "shape"),
         (b"[1," + framed(GEMINI_ARRAY, END)[1:], "shape"),

@@ -84,8 +84,8 @@ def test_lines_make_an_answer_however_they_are_cut(size: int) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (ndjson(line("a")), "no_done"),
-        (b"", "no_done"),
+        (ndjson(line("a")), "unended"),
+        (b"", "unended"),
         (ndjson(line("a"), line(done=True), line("b")), "after_done"),
         (ndjson(line("a"), line(done=True), line(done=True)), "after_done"),
         (ndjson(line("a"), {"error": "boom"}), "error"),
@@ -94,8 +94,8 @@ def test_lines_make_an_answer_however_they_are_cut(size: int) -> None:
         (ndjson(line("a"), line(done=True, done_reason=None)), "finish_reason"),
         (ndjson(line(done=True, done_reason="load")), "finish_reason"),
         (ndjson(line(done=True)), "empty"),
-        (ndjson(line("a"), {**line("b"), "done": "yes"}), "no_done"),
-        (ndjson(line("a"), line(done=True))[:-5], "invalid_json"),
+        (ndjson(line("a"), {**line("b"), "done": "yes"}), "unended"),
+        (ndjson(line("a"), line(done=True))[:-5], "unended"),
         (b"data: x\n", "invalid_json"),
         (b"[1]\n", "shape"),
         (ndjson({**LINE, "message": {"content": 5}}), "shape"),

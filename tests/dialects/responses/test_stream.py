@@ -215,11 +215,11 @@ FINE = sse(streamed(WHOLE))
 @pytest.mark.parametrize(
     ("stream", "reason"),
     [
-        (b"", "no_done"),
-        (_cut("response.output_text.done"), "no_done"),
-        (_cut("response.completed"), "no_done"),
-        (FINE[:-1], "no_done"),
-        (_cut("response.completed") + b"data: [DONE]\n\n", "no_done"),
+        (b"", "unended"),
+        (_cut("response.output_text.done"), "unended"),
+        (_cut("response.completed"), "unended"),
+        (FINE[:-1], "unended"),
+        (_cut("response.completed") + b"data: [DONE]\n\n", "unended"),
         (FINE + sse([{"type": "response.output_text.delta", "delta": "x"}]), "after_done"),
         (b"data: {nonsense\n\n" + FINE, "invalid_json"),
         (b'data: {"a": NaN, "b": "\\ud83d"}\n\n' + FINE, "invalid_json"),
