@@ -42,10 +42,10 @@ def asides(tokens: Sequence[Token]) -> frozenset[int]:
     """Give the places of the tokens in sentences that do not ask, when another sentence does."""
     spans = list(_spans(tokens))
     clauses = [[token.low for token in tokens[start:end]] for start, end in spans]
-    asking = [_asks(words) for words in clauses]
+    asking = [asks(words) for words in clauses]
     if not any(asking):
         return frozenset()
-    told = [_tells(words) and not asks for words, asks in zip(clauses, asking, strict=True)]
+    told = [_tells(words) and not wants for words, wants in zip(clauses, asking, strict=True)]
     return frozenset(
         i for (start, end), tells in zip(spans, told, strict=True) if tells for i in range(start, end)
     )
@@ -90,8 +90,8 @@ def _turns(tokens: Sequence[Token], start: int, i: int) -> bool:
     """True where a tale turns into a question without a stop: `it broke and I want to know how to ...`."""
     if i - start < _RUN_ON or tokens[i].low not in _QUESTION_WORDS or i + 1 >= len(tokens):
         return False
-    asks = tokens[i + 1].low in _AUXILIARIES or tokens[i + 1].low in ("to", "i", "much", "many", "long")
-    if not asks or tokens[start].low in _CONDITIONS:
+    goes_on = tokens[i + 1].low in _AUXILIARIES or tokens[i + 1].low in ("to", "i", "much", "many", "long")
+    if not goes_on or tokens[start].low in _CONDITIONS:
         return False
     return any(tokens[k].low in ("i", "my", "we") for k in range(start, min(i, start + 4)))
 
@@ -106,7 +106,8 @@ def _opens(word: str) -> bool:
     return is_han(word) or word in _QUESTION_WORDS or word in _AUXILIARIES or word in ("so", "but", "please")
 
 
-def _asks(words: Sequence[str]) -> bool:
+def asks(words: Sequence[str]) -> bool:
+    """True for the words of a clause that asks for something, by its own form."""
     if any(is_han(word) for word in words):
         text = "".join(words)
         return any(mark in text for mark in _HAN_ASKS)

@@ -17,6 +17,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from semcache.decide.hanzi import simplify
+from semcache.decide.hidden import hidden
 from semcache.decide.wordlist import split
 
 MAX_TOKENS = 1024
@@ -50,7 +51,7 @@ class Text:
     """A folded text: `head` is the part that rules read, `words` the lower-case tokens of it.
 
     `compact` is the letters and digits of `head` in lower case with nothing between, `tail` a
-    digest of the tokens that are not read (empty when all were).
+    digest of what is not read (empty when all was): tokens too many, and characters that nobody sees.
     """
 
     head: str
@@ -151,11 +152,13 @@ def read(text: str) -> Text:
     folded = fold(text[:_MAX_CHARACTERS])
     tokens: list[Token] = []
     digest = blake2b(digest_size=16)
-    unread = len(text) > _MAX_CHARACTERS
+    unseen = hidden(text[:_MAX_CHARACTERS])
+    digest.update(unseen.encode("utf-8", "surrogatepass"))
+    cut = len(text) > _MAX_CHARACTERS
     end = 0
     for match, parts in _matches(folded):
         if len(tokens) >= MAX_TOKENS:
-            unread = True
+            cut = True
             digest.update("".join(low for low, _ in parts).encode("utf-8", "surrogatepass"))
             continue
         gap = folded[end : match.start()][:64]
@@ -164,13 +167,13 @@ def read(text: str) -> Text:
             tokens.append(Token(low, raw, gap, first))
             gap, first = " ", False
         end = match.end()
-    if unread:
+    if cut:
         rest = _between_pattern().sub("", text[_MAX_CHARACTERS:]).lower()
         digest.update(rest.encode("utf-8", "surrogatepass"))
     words = tuple(token.low for token in tokens)
     # The closing marks belong to the last word: `C++`, a closing quote.
-    head = folded[: end if unread else end + _CLOSING]
-    return Text(head, tuple(tokens), words, "".join(words), digest.digest() if unread else b"")
+    head = folded[: end if cut else end + _CLOSING]
+    return Text(head, tuple(tokens), words, "".join(words), digest.digest() if cut or unseen else b"")
 
 
 def without(text: Text, places: frozenset[int]) -> Text:

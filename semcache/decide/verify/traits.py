@@ -21,7 +21,8 @@ from semcache.decide.gate import compare, features
 from semcache.decide.reasons import Veto
 from semcache.decide.text import is_han
 from semcache.decide.verify.lexicon import Lexicon, Relation
-from semcache.decide.verify.words import Words, words_of
+from semcache.decide.verify.surplus import Said, says_more
+from semcache.decide.verify.words import Words, said_of, words_of
 from semcache.decide.wordlist import split
 
 Row = NDArray[np.float32]
@@ -92,6 +93,9 @@ class Traits:
         self._words: Callable[[str], Words] = lru_cache(maxsize=4096)(
             lambda text: words_of(text, chinese, chinese.longest)
         )
+        self._said: Callable[[str], Said] = lru_cache(maxsize=4096)(
+            lambda text: said_of(text, chinese, chinese.longest)
+        )
         self._all = GateRules.all(Effect.RAISE)
 
     def words(self, text: str) -> Words:
@@ -101,6 +105,14 @@ class Traits:
     def relation(self, one: str, other: str) -> Relation:
         """Say how two single words stand to each other."""
         return self._lexica.relation(one, other)
+
+    def says_more(self, one: str, other: str) -> bool:
+        """True when either text says something that the other has nothing of (see `surplus`)."""
+        return says_more(self._said(one), self._said(other), self._alike)
+
+    def _alike(self, one: str, other: str) -> bool:
+        relation = self._lexica.relation(one, other)
+        return max(relation.same, relation.similar) >= _SAME
 
     def row(self, one: str, other: str, similarity: float) -> Row:
         """Give the numbers of a pair, float32 [len(NAMES)], in the order of `NAMES`.

@@ -45,6 +45,8 @@ class ForestVerifier:
     def score(self, asked: str, stored: str, similarity: float) -> float | None:
         """Give the probability that the stored answer is right, in [0, 1]; None: it cannot tell.
 
+        0 where one question says more than the other, whatever a model of natural paraphrases makes of it.
+
         Args:
             asked: The question now.
             stored: The question that the stored answer answered.
@@ -53,6 +55,8 @@ class ForestVerifier:
         one, other = self._traits.words(asked), self._traits.words(stored)
         if not (one.whole and other.whole and one.forms and other.forms and isfinite(similarity)):
             return None
+        if self._traits.says_more(asked, stored):
+            return 0.0
         forest = self._chinese if one.has_han or other.has_han else self._plain
         return forest.probability(self._traits.row(asked, stored, similarity))
 
