@@ -115,6 +115,7 @@ def _matches(entry: Entry, selector: Selector) -> bool:
     return (
         selector.namespace in ("", entry.namespace)
         and selector.model in ("", entry.model)
+        and selector.subject in ("", entry.subject)
         and (not selector.tag or selector.tag in entry.tags)
     )
 

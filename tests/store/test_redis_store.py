@@ -49,7 +49,7 @@ async def test_every_key_expires_but_the_counters(store: RedisStore, lone: Valke
     lives = await keys_of(lone.url)
     lasting = {name for name, life in lives.items() if life < 0}
     shared = {Keys().shared(name) for name in ("changes", "seq", "identity")}
-    assert lasting == shared | {BASE + b"ep"}
+    assert lasting == shared | {BASE + b"ep", BASE + b"et"}
     assert all(life <= 3_660_000 for life in lives.values())
 
 
@@ -63,7 +63,7 @@ async def test_nothing_is_left_when_all_has_expired(
     assert await store.tidy() >= 8
     left = {name.removeprefix(BASE) for name in await keys_of(lone.url) if name.startswith(BASE)}
     mine = entry("last")
-    expected = {b"e:last", b"k:" + digest(mine.key), b"age", b"exp", b"meta"}
+    expected = {b"e:last", b"k:" + digest(mine.key), b"age", b"exp", b"meta", b"val"}
     expected |= {b"s:" + epoch_field(key) for key in (f"ns:{mine.namespace}", "model:small")}
     assert {name for name in left if not name.startswith(b"s:")} == {n for n in expected if n[:2] != b"s:"}
     assert {name for name in left if name.startswith(b"s:")} >= {n for n in expected if n[:2] == b"s:"}
