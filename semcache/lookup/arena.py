@@ -74,6 +74,37 @@ class Arena:
         self.size += 1
         return slot
 
+    def extend(self, vectors: NDArray[np.float32]) -> int:
+        """Put many rows, float32 [n, d], at the end and give the slot of the first; as `append`, at a tenth of the price."""
+        first, done = self.size, 0
+        while done < len(vectors):
+            if self.size == self._capacity():
+                self._grow()
+            if self._signs is not None and self.size == len(self._signs.codes):
+                self._grow_codes()
+            chunk, row = self._locate(self.size)
+            room = min(len(self._rows[chunk]) - row, len(vectors) - done)
+            if self._signs is not None:
+                room = min(room, len(self._signs.codes) - self.size)
+            some = vectors[done : done + room]
+            self._rows[chunk][row : row + room] = some
+            if self._signs is not None:
+                self._signs.codes[self.size : self.size + room] = self._signs.code(some)
+            self.size += room
+            done += room
+        return first
+
+    def copy(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Give a copy of the rows in slots `start` to `stop`, float32 [n, d]."""
+        rows = np.empty((stop - start, self.dimension), np.float32)
+        done = 0
+        while done < len(rows):
+            chunk, row = self._locate(start + done)
+            some = self._rows[chunk][row : row + len(rows) - done]
+            rows[done : done + len(some)] = some
+            done += len(some)
+        return rows
+
     def row(self, slot: int) -> Vector:
         """Give a view of the row in `slot`."""
         chunk, row = self._locate(slot)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -28,6 +28,7 @@ from semcache.lookup.gate import checked
 from semcache.lookup.mirror import Mirror, NewIndex
 from semcache.lookup.partition import Partition
 from semcache.lookup.scan import WIDTH, Ranked
+from semcache.lookup.snapshot_format import Block
 from semcache.lookup.worker import Errand, ScanThread
 from semcache.ports import SAMPLE
 
@@ -87,6 +88,8 @@ class FaissIndex:
         # Entry -> partition number and slot in one int: 8 bytes less a field than a tuple's 56.
         self._places: dict[EntryId, int] = {}
         self.gpu_faults = 0
+        self.changes = 0
+        """Vectors that came or went, in all."""
 
     # -- the port ------------------------------------------------------------------------------
 
@@ -139,6 +142,7 @@ class FaissIndex:
             self._drop_if_empty(partition)
             raise VectorIndexError("no memory for a vector", kind="memory") from error
         self._places[entry_id] = partition.number << _SLOT_BITS | slot
+        self.changes += 1
 
     async def remove(self, entry_ids: Sequence[EntryId]) -> int:
         """Remove vectors; unknown ids are no error. Gives how many were there."""
@@ -148,6 +152,7 @@ class FaissIndex:
             if place is not None:
                 self._release(place)
                 removed += 1
+        self.changes += removed
         return removed
 
     async def clear(self) -> None:
@@ -188,6 +193,48 @@ class FaissIndex:
                 ids = partition.ids()
                 for start in range(0, len(ids), _PAGE):
                     yield partition.namespace.tenant, ids[start : start + _PAGE]
+
+    def take(self, block: Block) -> int:
+        """Take in many vectors that passed the gate before; gives how many.
+
+        Those of entries that are held already are left out (they may be newer), and those beyond the bound.
+        """
+        dimension = block.rows.shape[1]
+        if self._dimensions.get(block.encoder, dimension) != dimension:
+            return 0
+        room = self._max_vectors - len(self._places)
+        # A dict, since a file may name one entry twice.
+        fresh = {entry_id: row for row, entry_id in enumerate(block.ids) if entry_id not in self._places}
+        picked = dict(itertools.islice(fresh.items(), max(0, room)))
+        if not picked:
+            return 0
+        partition = self._partition(block.namespace, block.encoder)
+        partition = partition or self._open(block.namespace, block.encoder, dimension)
+        rows = block.rows if len(picked) == len(block.ids) else block.rows[list(picked.values())]
+        place = partition.number << _SLOT_BITS | partition.extend(tuple(picked), rows)
+        self._places.update(zip(picked, itertools.count(place), strict=False))
+        self.changes += len(picked)
+        return len(picked)
+
+    def pieces(self, most: int) -> Iterator[Block]:
+        """Yield all that is held, up to `most` vectors at a time, copied; the index may change in between.
+
+        What is there all the while comes at least once, what comes or goes meanwhile may come or not: from the last
+        slot to the first, since only last rows move, and only downwards.
+        """
+        for partition in list(self._partitions.values()):
+            stop = partition.slots()
+            while stop > 0 and self._is_open(partition):
+                stop = min(stop, partition.slots())
+                start = max(0, stop - most)
+                ids, rows = partition.copy(start, stop)
+                stop = start
+                if ids:
+                    yield Block(partition.namespace, partition.encoder, ids, rows)
+
+    def encoders(self) -> dict[EncoderId, int]:
+        """Give the dimension of each encoder that has vectors here, or had."""
+        return dict(self._dimensions)
 
     async def drop(self, namespace: Namespace) -> None:
         """Remove all of a namespace, breathing now and then."""

@@ -15,13 +15,14 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from semcache.core import EncoderId, EntryId, Namespace, TenantId
 from semcache.errors import StoreError, VectorIndexError
 from semcache.lookup.pending import Batch, Pending, Puts
 from semcache.lookup.placing import FollowedIndex, Placer
-from semcache.ports import Change, Encoder, EntriesDeleted, EntryStore, EpochBumped, StoreReset
+from semcache.ports import Change, Encoder, EntriesDeleted, EntryStore, EpochBumped, StoreReset, StreamCursor
 
 _NAMESPACE_KEY = "ns:"
 
@@ -57,6 +58,18 @@ class FollowerState:
     refused: int
 
 
+class Kept(Protocol):
+    """What a start may begin from, instead of reading the whole store."""
+
+    async def open(self) -> StreamCursor:
+        """Give the place in the change stream that it stands for; a blank one when there is nothing."""
+        ...
+
+    async def load(self, identity: str) -> bool:
+        """Fill the index; True when it then holds all that the store of that identity held at that place."""
+        ...
+
+
 class Follower:
     """Follows a store for one index.
 
@@ -65,6 +78,7 @@ class Follower:
         index: what is kept equal to it.
         encoder: whose generations are in service; None keeps the index empty.
         on_change: called for every change before anything is awaited. Must not raise.
+        kept: what the first start begins from.
         tuning: times and bounds.
         monotonic: seconds that never go back.
         jitter: uniform in [0, 1).
@@ -77,6 +91,7 @@ class Follower:
         encoder: Encoder | None,
         *,
         on_change: Callable[[Change], None] | None = None,
+        kept: Kept | None = None,
         tuning: FollowerTuning | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
@@ -85,12 +100,18 @@ class Follower:
         self._index = index
         self._encoder = encoder
         self._on_change = on_change
+        self._kept = kept
         self._tuning = tuning or FollowerTuning()
         self._monotonic = monotonic
         self._jitter = jitter
         self._placer = Placer(store, index, self._generations)
         self._pending = Pending(self._tuning.max_pending)
         self._lost = asyncio.Event()
+        self._heard = asyncio.Event()
+        self._filled = asyncio.Event()
+        self._cursor = StreamCursor()
+        self._left: StreamCursor | None = None
+        self._busy = 0
         self._bumped: set[TenantId] = set()
         self._indexed: frozenset[EncoderId] = frozenset()
         self._failures = 0
@@ -119,6 +140,18 @@ class Follower:
             refused=counts.refused,
         )
 
+    @property
+    def settled(self) -> StreamCursor | None:
+        """Where in the stream everything was applied; None while something is on its way.
+
+        After the end: where it then stood, if nothing was on its way.
+        """
+        return self._left if self._left is not None else self._now()
+
+    def _now(self) -> StreamCursor | None:
+        busy = self._busy or self._bumped or len(self._pending) or self._lost.is_set()
+        return replace(self._cursor) if self.is_synced and not busy else None
+
     async def forget(self, entry_ids: Sequence[EntryId]) -> int:
         """Remove ghosts that a search met; gives how many were there."""
         removed = await self._placer.remove(entry_ids)
@@ -129,7 +162,12 @@ class Follower:
         """Follow until cancelled; the store's failures are counted, never raised."""
         while True:
             self._lost.clear()
+            self._heard.clear()
+            self._left = None
+            self._cursor = StreamCursor()
             try:
+                if self._kept is not None and not self._filled.is_set():
+                    self._cursor = await self._kept.open()
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._apply_all())
                     group.create_task(self._keep_up())
@@ -137,12 +175,14 @@ class Follower:
             except* StoreError:
                 self._failed()
             finally:
+                self._left = self._now()
                 self.is_synced = False
+                self._busy = 0
                 self._pending.clear()
             await asyncio.sleep(self._delay())
 
     async def _read(self) -> None:
-        stream = self._store.changes()
+        stream = self._store.changes(self._cursor)
         try:
             while True:
                 async with asyncio.timeout(self._tuning.stall):
@@ -158,6 +198,7 @@ class Follower:
     def _take(self, change: Change | None) -> None:
         now = self.last_contact = self._monotonic()
         if change is None:
+            self._heard.set()
             return
         self._changes += 1
         if self._on_change is not None:
@@ -169,6 +210,7 @@ class Follower:
             # Too far behind: what is stored now is read as a whole instead.
             self._overflows += 1
             self._lose_track()
+        self._heard.set()
 
     def _lose_track(self) -> None:
         self.is_synced = False
@@ -177,13 +219,16 @@ class Follower:
         self._lost.set()
 
     async def _apply_all(self) -> None:
+        await self._filled.wait()
         while True:
             batch = await self._pending.take(self._tuning.batch)
             generation = self._pending.generation
+            self._busy += 1
             while not await self._try(self._apply(batch)):
                 await asyncio.sleep(self._delay())
                 if self._pending.generation != generation:
                     break
+            self._busy -= 1
 
     async def _apply(self, batch: Batch) -> None:
         match batch:
@@ -199,6 +244,8 @@ class Follower:
 
     async def _keep_up(self) -> None:
         next_comparison = self._next_comparison(0.0)
+        if not self._filled.is_set():
+            await self._fill()
         while True:
             began = self._monotonic()
             if self.is_synced and self._indexed != self._generations():
@@ -208,13 +255,26 @@ class Follower:
                 next_comparison = self._next_comparison(began)
             elif self._bumped:
                 tenant = self._bumped.pop()
+                self._busy += 1
                 again = self._placer.compare(lost=self._lost.is_set, hurried=False, tenant=tenant)
                 if not await self._try(again):
                     self._bumped.add(tenant)
+                self._busy -= 1
             elif began >= next_comparison:
                 await self._try(self._placer.compare(lost=self._lost.is_set, hurried=False))
                 next_comparison = self._next_comparison(began)
             await self._doze()
+
+    async def _fill(self) -> None:
+        """Begin from what was kept; whatever it lacks is taken from the stream, or by comparing."""
+        await self._heard.wait()
+        whole = self._kept is not None and await self._kept.load(self._cursor.identity)
+        self._filled.set()
+        if not whole:
+            self._lost.set()
+        elif not self._lost.is_set():
+            self._indexed = self._generations()
+            self.is_synced = True
 
     async def _rebuild(self) -> None:
         """Take in the whole store; the reset or overflow that asked for it may come again meanwhile."""

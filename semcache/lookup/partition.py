@@ -8,9 +8,10 @@ that is being written, and slots never shift: only the last row moves, into a ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semcache.core import EncoderId, EntryId, Namespace, Neighbour, Vector
 from semcache.lookup import scan
@@ -63,6 +64,24 @@ class Partition:
         if self.mirror is not None:
             self.mirror.touch(slot)
         return slot
+
+    def extend(self, entry_ids: Sequence[EntryId], vectors: NDArray[np.float32]) -> int:
+        """Put many entries at the end and give the slot of the first."""
+        first = self.arena.extend(vectors)
+        self._ids.extend(entry_ids)
+        if self.mirror is not None:
+            for slot in range(first, first + len(entry_ids)):
+                self.mirror.touch(slot)
+        return first
+
+    def copy(self, start: int, stop: int) -> tuple[tuple[EntryId, ...], NDArray[np.float32]]:
+        """Give the live entries in slots `start` to `stop`, and copies of their rows."""
+        ids = self._ids[start:stop]
+        rows = self.arena.copy(start, stop)
+        if self._dead:
+            alive = [number for number, entry_id in enumerate(ids) if entry_id is not None]
+            rows = rows[alive]
+        return tuple(entry_id for entry_id in ids if entry_id is not None), rows
 
     def release(self, slot: int) -> EntryId | None:
         """Remove the entry in `slot`; gives the entry that moved into it, if one did."""
