@@ -14,11 +14,20 @@ import pytest
 from semcache.core import Embedding, EncoderId, Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
 from semcache.errors import StoreError
 from semcache.evaluate.sole import SoleStore
-from semcache.ports import Change, EntriesDeleted, EntryPut, EntryStore, EpochBumped, Selector, StoreReset
+from semcache.ports import (
+    Change,
+    EntriesDeleted,
+    EntryPut,
+    EntryStore,
+    EpochBumped,
+    Selector,
+    StoreReset,
+    StreamCursor,
+)
 from semcache.store.embedded import ValkeyChild
 from semcache.store.link import Link
 from semcache.store.redis_store import OVERHEAD, Quota, RedisStore, StoreRules
-from tests.fakes.entry_store import FakeEntryStore
+from tests.fakes.entry_store import FakeEntryStore, sampled
 from tests.store.servers import ACME, EXTERNAL, WallClock, cluster, entry, same, valkey
 
 __all__ = ["cluster", "valkey"]  # fixtures, used by name
@@ -332,6 +341,49 @@ async def test_scans_what_is_live(store: Store) -> None:
     await store.put(entry("r", status=ReviewStatus.REJECTED))
     assert sorted([e.id async for e in store.scan()]) == sorted(e.id for e in made)
     assert sorted([e.id async for e in store.scan(OTHER)]) == ["o0", "o1", "o2"]
+
+
+async def test_glimpses_tell_vectors_apart(store: Store) -> None:
+    made = [entry(f"e{n}", tags=("x",) * (n % 3)) for n in range(5)] + [entry("o", tenant=OTHER)]
+    made += [dataclasses.replace(entry("bare"), embedding=None)]
+    for one in made:
+        assert await store.put(one)
+    await store.put(entry("r", status=ReviewStatus.REJECTED))
+    await store.put(entry("dead", tags=("gone",)))
+    await store.delete(Selector(ACME, tag="gone"))
+    seen = {
+        (page.tenant, name): sample
+        async for page in store.glimpses()
+        for name, sample in zip(page.ids, page.samples, strict=True)
+    }
+    assert seen == {(one.tenant, one.id): sampled(one) for one in made}
+    assert len({*seen.values()}) > 2
+    assert {name async for page in store.glimpses(OTHER) for name in page.ids} == {"o"}
+
+
+async def test_who_comes_back_soon_is_told_what_came_meanwhile(store: Store) -> None:
+    cursor = StreamCursor()
+    source = store.changes(cursor)
+    assert await anext(source) == StoreReset()
+    await store.put(entry("e1"))
+    assert await anext(source) in (None, EntryPut(ACME, EntryId("e1")))
+    while await anext(source) is not None:
+        pass
+    await source.aclose()  # type: ignore[attr-defined] # both are generators
+    await store.put(entry("e2"))
+    await store.delete(Selector(ACME, ids=(EntryId("e1"),)))
+    there = dataclasses.replace(cursor)
+    source = store.changes(cursor)
+    assert await anext(source) == EntryPut(ACME, EntryId("e2"))
+    assert cursor == there, "what is being worked at is not behind yet"
+    assert await anext(source) == EntriesDeleted(ACME, (EntryId("e1"),))
+    await source.aclose()  # type: ignore[attr-defined] # both are generators
+    assert (cursor.identity, cursor.number) == (there.identity, there.number + 1)
+    for strange in (StreamCursor("another", 0), StreamCursor(cursor.identity, cursor.number + 10**15)):
+        source = store.changes(strange)
+        assert await anext(source) == StoreReset()
+        assert strange.identity == cursor.identity
+        await source.aclose()  # type: ignore[attr-defined] # both are generators
 
 
 async def test_tells_what_changed_in_order(store: Store, follower: Follower) -> None:
