@@ -6,23 +6,21 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 
+from semcache.asking.likeness import similar_by
 from semcache.asking.pace import Pace
 from semcache.asking.purse import Price, Purse
 from semcache.auditing.auditor import Auditing, AuditLimits, Heard, Spawn
 from semcache.auditing.books import Books
 from semcache.auditing.told import Told
-from semcache.auditing.verdicts import Bench, Similar
-from semcache.core import CachePolicy, Embedding
+from semcache.auditing.verdicts import Bench
+from semcache.core import CachePolicy
 from semcache.cost.prices import micro_usd
-from semcache.errors import EncoderError
 from semcache.evidence_port import Spending
 from semcache.journey import Backend
 from semcache.ports import Clock, Encoder, SideSink
 from semcache.store.evidence_hits import EvidenceShelves
 
 _WORD = 8
-_BEGINNING = 500
-"""Characters of an answer that is too long for the encoder."""
 
 
 def auditing_of(
@@ -78,27 +76,3 @@ def auditing_of(
 def audit_caps(policy: CachePolicy) -> Spending:
     """Give the most that a day's audits may cost."""
     return Spending(policy.audit.max_money, policy.audit.max_calls)
-
-
-def similar_by(encoder: Encoder, pace: Pace, clock: Clock) -> Similar:
-    """Give what tells how alike two answers are, on the encoder's reference scale.
-
-    It compares their beginnings, and not more of them than `pace` allows: likeness is a hint about wording here and decides
-    nothing, and the encoder's time belongs to questions.
-    """
-
-    async def encoded(text: str) -> Embedding:
-        return await encoder.encode(text[:_BEGINNING])
-
-    async def similar(one: str, other: str) -> float | None:
-        if not pace.take(clock.monotonic()):
-            return None
-        try:
-            left, right = await encoded(one), await encoded(other)
-        except EncoderError:
-            return None  # no text for it, or too busy with requests
-        if left.encoder != right.encoder:
-            return None
-        return encoder.to_reference(left.encoder, float(left.vector @ right.vector))
-
-    return similar

@@ -34,6 +34,7 @@ from semcache.core import (
     Usage,
 )
 from semcache.cost_rules import HistoryPolicy, Trimming, named
+from semcache.decide.confirming import Asker
 from semcache.decide.decision import Serving
 from semcache.dialects.chat.wire import CHAT
 from semcache.dialects.dialect import Dialect, Family
@@ -136,6 +137,8 @@ class Trace:
     faults: list[str] = field(default_factory=list)
     stored: bool = False
     stored_as: EntryId | None = None
+    crowded: bool = False
+    """It was stored for equal requests only: its author has many so near it."""
     collapsed: bool = False
     completion: Completion | None = None
     spent: Usage | None = None
@@ -215,6 +218,18 @@ class Step:
     def asker(self) -> str:
         """What names who asks, inside the tenant (`core.Entry.author`)."""
         return asker_digest(self.partition, self.asked.directives.user or self.asked.request.end_user)
+
+    @property
+    def asking(self) -> Asker:
+        """Who asks what, for answers that are not for everybody."""
+        named = bool(self.asked.directives.user or self.asked.request.end_user)
+        caller = self.asked.caller
+        return Asker(
+            self.asked_digest,
+            self.asker,
+            is_person=named or bool(caller.principal),
+            is_attested=named and bool(caller.key_name),
+        )
 
     @property
     def subject(self) -> str:

@@ -29,20 +29,19 @@ from semcache.core import (
     Embedding,
     Entry,
     ExactKey,
-    Hit,
     Miss,
     Namespace,
     TenantId,
 )
 from semcache.decide import admission
 from semcache.decide.context import Judge
-from semcache.decide.decision import Asker, Candidate, decide
-from semcache.decide.freshness import is_servable
+from semcache.decide.decision import Candidate, decide
 from semcache.decide.reasons import Reason
 from semcache.decide.vouching import vouched
 from semcache.dialects.dialect import Assembler
 from semcache.dialects.repeating import Repeatable
-from semcache.embed.fingerprint import exact_key, key_in, namespace_of
+from semcache.embed.fingerprint import exact_key, namespace_of
+from semcache.equal import Equals
 from semcache.errors import EncoderError, RequestError, StoreError, VectorIndexError
 from semcache.journey import (
     Answer,
@@ -66,7 +65,6 @@ from semcache.policy.rewriting import in_order
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.ports import Clock, Encoder, EntryStore, UpstreamReply, VectorIndex, Verifier
 from semcache.remembering import Memory, note
-from semcache.review_rules import AUTHOR
 from semcache.revising.revising import Revising
 from semcache.routing.aliases import Alias, effective
 from semcache.standings import Allowance
@@ -169,6 +167,10 @@ class Pipeline:
 
     # -- deciding -----------------------------------------------------------------------
 
+    @property
+    def _equals(self) -> Equals:
+        return Equals(self.store, self.near, self.store_alive, self.clock, self.repeatable)
+
     async def _decision(self, step: Step) -> Decision:
         """Bypass, exact tier, meaning; every fault of the cache is a miss."""
         asked, policy = step.asked, step.policy
@@ -182,47 +184,14 @@ class Pipeline:
             if refused is not None:
                 step.epochs = await self.store.epochs(policy.tenant, self._epoch_keys(step))
                 return Miss(refused)
-            entry = await self._exact(step)
-            if entry is not None:
-                return Hit(entry, exact=True, similarity=1.0)
-            return await self._by_meaning(step)
+            hit = await self._equals.find(step, partial(self._epoch_keys, step))
+            return hit if hit is not None else await self._by_meaning(step)
         except EncoderError as error:
             return step.fault("encoder", error)
         except VectorIndexError as error:
             return step.fault("index", error)
         except StoreError as error:
             return step.fault("store", error)
-
-    async def _exact(self, step: Step) -> Entry | None:
-        """The entry of the exact key: from this process's memory, else from the store."""
-        tenant, now = step.namespace.tenant, self.clock.now()
-        if self.store_alive():
-            held = self.near.get(tenant, step.key)
-            if held is not None and self._servable(step, held, now):
-                return held
-        changes = self.near.changes
-        entry, step.epochs = await self.store.lookup(tenant, step.key, self._epoch_keys(step))
-        if entry is None or not self._servable(step, entry, now):
-            return await self._public(step, now)
-        self.near.put(entry, changes)
-        return entry
-
-    async def _public(self, step: Step, now: float) -> Entry | None:
-        """The entry that an operator made public for this very question, where the policy takes part in that."""
-        place = step.commons
-        if place is None:
-            return None
-        entry = await self.store.get_exact(place.tenant, key_in(place.digest, step.asked.request.prompt))
-        return entry if entry is not None and self._servable(step, entry, now) else None
-
-    def _servable(self, step: Step, entry: Entry, now: float) -> bool:
-        asker = step.asker if entry.review.only or AUTHOR in entry.barred else ""
-        good = is_servable(step.policy, step.asked.directives, entry, now, asker)
-        return good and self._repeats(step, entry)
-
-    def _repeats(self, step: Step, entry: Entry) -> bool:
-        """A stored answer repeats only where the client's dialect and wire mode lose nothing of it."""
-        return self.repeatable(entry, step.asked.dialect, stream=step.asked.request.stream)
 
     async def _by_meaning(self, step: Step) -> Decision:
         """Encode, search inside the namespace, re-read what was found, decide."""
@@ -266,8 +235,7 @@ class Pipeline:
             policy = replace(policy, gate=replace(policy.gate, fragment=Effect.OFF))
         asked, now = step.asked.request.prompt or "", self.clock.now()
         serving = step.trace.serving = await self.standings.serving(policy)
-        asker = Asker(step.asked_digest, step.asker)
-        return decide(policy, directives, asked, candidates, now, self.verifier, serving, asker)
+        return decide(policy, directives, asked, candidates, now, self.verifier, serving, step.asking)
 
     async def _found(
         self, step: Step, encoder: Encoder, place: Namespace, floor: float, embedding: Embedding
@@ -283,7 +251,9 @@ class Pipeline:
             if isinstance(near, Miss):
                 return near
             entries = await self.store.get_many(place.tenant, [entry_id for entry_id, _ in near])
-            found = [(e, s) for e, (_, s) in zip(entries, near, strict=True) if e and self._repeats(step, e)]
+            found = [
+                (e, s) for e, (_, s) in zip(entries, near, strict=True) if e and self._equals.repeats(step, e)
+            ]
             candidates = [Candidate(e, s) for e, s in found if _belongs(e, place, embedding)]
             ghosts = [name for (name, _), entry in zip(near, entries, strict=True) if entry is None]
             if not ghosts:

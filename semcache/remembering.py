@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Namespace
+from semcache.asking.likeness import Similar
+from semcache.confirming import Confirming, Nobody, Told
+from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Hit, Namespace
+from semcache.crowding import Crowd, Underway
 from semcache.decide import admission
 from semcache.decide.answer_tiers import may_store_answer
 from semcache.dialects.closing import WEB_SEARCH, searches_web
@@ -42,6 +45,9 @@ class Memory:
 
     Args:
         spawn: starts a task that the lifespan owns.
+        told: hears what became of new answers.
+        similar: tells how alike two answers are; None: they are compared without.
+        underway: what is being stored at this moment.
     """
 
     encoder: Encoder | None
@@ -52,6 +58,9 @@ class Memory:
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
     new_id: Callable[[], EntryId]
     jitter: Callable[[], float]
+    told: Told = field(default_factory=Nobody)
+    similar: Similar | None = None
+    underway: Underway = field(default_factory=Underway)
 
     def remember(self, step: Step) -> Keep:
         """Give what stores a whole answer to this request if the policy wants it."""
@@ -65,14 +74,31 @@ class Memory:
                 step.embedding = await step.encoding
                 if step.embedding is not None and self._closed_by_domain(step, step.embedding) is not None:
                     return False
+            if await self._stays(step, completion):
+                return False
             entry = self._entry(step, completion)
             step.trace.stored = await self._put(step, entry)
             step.trace.stored_as = entry.id if step.trace.stored else None
             if step.trace.stored and entry.embedding is None and step.encoding is not None:
                 self.spawn(self._embed_later(step, entry))
+            hit = step.trace.decision
+            if isinstance(hit, Hit) and hit.unconfirmed and not (hit.exact or step.trace.is_revised):
+                self.spawn(self._confirming.heard(step, hit, completion))
             return step.trace.stored
 
         return keep
+
+    @property
+    def _confirming(self) -> Confirming:
+        return Confirming(self.store, self.clock, self.told, self.similar)
+
+    async def _stays(self, step: Step, completion: Completion) -> bool:
+        """True when the answer that stands under this key is confirmed by this one rather than replaced."""
+        try:
+            return await self._confirming.stays(step, completion)
+        except StoreError as error:
+            step.fault("store", error)
+            return False
 
     async def encode(self, step: Step) -> Embedding | None:
         """Embed beside the upstream call what will be stored; a failure is noted, not raised."""
@@ -99,6 +125,28 @@ class Memory:
         return admission.may_store(step.policy, step.asked.request, step.asked.directives)
 
     async def _put(self, step: Step, entry: Entry) -> bool:
+        with self.underway.storing(entry) as before:
+            return await self._placed(step, await self._uncrowded(step, entry, before))
+
+    async def _uncrowded(self, step: Step, entry: Entry, before: list[Embedding]) -> Entry:
+        """Give the entry without its vector where its author has too many so near it."""
+        if self.encoder is None:
+            return entry
+        try:
+            full = await Crowd(self.encoder, self.index, self.store).is_full(step, entry, before)
+        except StoreError as error:
+            step.fault("store", error)
+            return entry
+        except VectorIndexError as error:
+            step.fault("index", error)
+            return entry
+        if not full:
+            return entry
+        step.trace.crowded = True
+        self.told.crowded(entry.tenant)
+        return replace(entry, embedding=None)
+
+    async def _placed(self, step: Step, entry: Entry) -> bool:
         try:
             if not await self.store.put(entry):
                 return False
@@ -128,6 +176,7 @@ class Memory:
     def _entry(self, step: Step, completion: Completion) -> Entry:
         now = self.clock.now()
         request, directives, meeting = step.asked.request, step.asked.directives, step.meeting
+        asking = step.asking
         return Entry(
             id=self.new_id(),
             tenant=step.policy.tenant,
@@ -151,7 +200,8 @@ class Memory:
             epochs=step.epochs or Epochs(),
             context=meeting.reading.context if meeting is not None and meeting.is_bound else b"",
             origin=_origin(step),
-            author=step.asker,
+            author=asking.who,
+            confirmed=frozenset((asking.who,)) if asking.is_attested else frozenset(),
             subject=step.subject,
             seconds=round(self.clock.monotonic() - step.asked_at, 3) if step.asked_at else 0.0,
             commons=step.commons.digest if step.commons is not None else "",

@@ -19,6 +19,10 @@ PUBLIC = "~public"
 """The tenant of answers that an operator made public; no policy file can name it."""
 
 
+BY_JUDGE = "judge:"
+"""Begins the name of a model among those who reviewed an entry."""
+
+
 class ReviewStatus(StrEnum):
     """What a human has said about an entry."""
 

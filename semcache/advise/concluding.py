@@ -12,7 +12,7 @@ from semcache.advise.counted import Tallies, Tally, judged
 from semcache.advise.findings import DomainReplay, Interval, Semantic
 from semcache.advise.sample import Sample, Units
 from semcache.advise.wrong import Method, WrongHits, expected_wrong
-from semcache.auditing.verdicts import Similar
+from semcache.asking.likeness import Similar
 from semcache.decide.risk.prior import Prior
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from semcache.advise.wrong import Compared
-from semcache.auditing.verdicts import Similar
+from semcache.asking.likeness import Similar
 from semcache.core import CachePolicy
 from semcache.decide.answers.comparison import compare
 

@@ -33,9 +33,9 @@ from semcache.advise.findings import Semantic
 from semcache.advise.rows import LogRow, Watcher
 from semcache.advise.sample import Part, Sample, Survey, choose, units_for
 from semcache.asking.calls import text_of
+from semcache.asking.likeness import similar_by
 from semcache.asking.pace import Pace
 from semcache.auditing.hits import would_be
-from semcache.auditing_parts import similar_by
 from semcache.core import Bypass, Draft, Hit, Miss, TenantId
 from semcache.decide.personal import is_personal
 from semcache.decide.volatile import is_volatile

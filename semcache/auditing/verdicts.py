@@ -6,9 +6,10 @@ Comparing costs milliseconds, so it happens in a thread. Knows no hits, no store
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from semcache.asking.likeness import Similar
 from semcache.asking.purse import Purse, cause_of
 from semcache.auditing.judge import Judge
 from semcache.core import CachePolicy, Usage
@@ -22,9 +23,6 @@ OPEN_ENDED = "open-ended"
 _A_TOKEN = 3
 """Characters, for what a judge will about cost."""
 _VERDICT_TOKENS = 120
-
-Similar = Callable[[str, str], Awaitable[float | None]]
-"""Gives how alike two answers are, on the reference scale; None where no encoder can tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ revise from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 
 from semcache.core import (
@@ -30,6 +30,7 @@ from semcache.core import (
     ReviewStatus,
     UntilProven,
 )
+from semcache.decide.confirming import NOBODY, Asker, is_unconfirmed
 from semcache.decide.gate import compare, features, raised_bar
 from semcache.decide.reasons import Reason, Veto
 from semcache.decide.vouching import vouched, withheld
@@ -79,17 +80,6 @@ UNBOUNDED = Serving()
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """What names the question (`Entry.barred`) and who asks it (`Entry.author`); empty: neither is known."""
-
-    asked: str = ""
-    who: str = ""
-
-
-NOBODY = Asker()
-
-
-@dataclass(frozen=True, slots=True)
 class Bars:
     """The similarities that apply to one request after every tightening.
 
@@ -110,13 +100,17 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A candidate with what stands against serving it: a reason, or the gate's words, or neither."""
+    """A candidate with what stands against serving it: a reason, or the gate's words, or neither.
+
+    `unconfirmed`: nor may this asker have anything of it, whatever the reason.
+    """
 
     candidate: Candidate
     bar: float
     reason: Reason | None
     vetoes: tuple[str, ...] = ()
     score: float | None = None
+    unconfirmed: bool = False
 
     @property
     def reaches(self) -> bool:
@@ -156,7 +150,7 @@ def decide(
         now: Unix time in seconds.
         verifier: Asked where the policy wants it; None: there is none, and then nothing is served.
         serving: What the evidence of the domain allows.
-        asker: Who asks what, for answers that humans withheld from some.
+        asker: Who asks what, for answers that are not for everybody.
 
     Returns:
         The best candidate as `Hit`, else the best that may be revised as `Draft`, else `Miss`
@@ -180,14 +174,27 @@ def decide(
 
 def _hit(judged: _Judged, shadow: bool = False) -> Hit:
     found = judged.candidate
-    return Hit(found.entry, exact=False, similarity=found.similarity, score=judged.score, shadow=shadow)
+    return Hit(
+        found.entry,
+        exact=False,
+        similarity=found.similarity,
+        score=judged.score,
+        shadow=shadow,
+        unconfirmed=judged.unconfirmed,
+    )
 
 
 def _would_be(directives: Directives, serving: Serving, judged: Sequence[_Judged]) -> Hit | None:
-    """Give the best candidate that only the evidence stands against, where it is to be learnt from."""
-    if serving.otherwise is not UntilProven.SHADOW or directives.mode == "draft":
+    """Give the best candidate that only the evidence stands against, where it is to be learnt from, or that is too new."""
+    if directives.mode == "draft":
         return None
-    return next((_hit(item, shadow=True) for item in judged if item.reason is Reason.RISK), None)
+    learns = serving.otherwise is UntilProven.SHADOW
+    for item in judged:
+        # What is too new cannot be a draft either, so that nothing else comes of it.
+        held_back = item.reason is Reason.RISK and (learns or item.unconfirmed)
+        if held_back or item.reason is Reason.UNCONFIRMED:
+            return _hit(item, shadow=True)
+    return None
 
 
 def _semantic(policy: CachePolicy, directives: Directives) -> bool:
@@ -231,6 +238,13 @@ class _Judge:
     def of(self, candidate: Candidate, alone: bool, has_draft: bool) -> _Judged:
         entry = candidate.entry
         is_vouched = vouched(self.policy, self.directives, entry, self.now)
+        found = self._of(candidate, alone, has_draft, is_vouched)
+        if not is_unconfirmed(self.policy, entry, self.asker, is_vouched):
+            return found
+        return replace(found, reason=found.reason or Reason.UNCONFIRMED, unconfirmed=True)
+
+    def _of(self, candidate: Candidate, alone: bool, has_draft: bool, is_vouched: bool) -> _Judged:
+        entry = candidate.entry
         bar = self.limits.for_entry(entry, is_vouched)
         dead = _dead(self.policy, self.directives, candidate, self.now)
         dead = dead or withheld(entry, self.asker.asked, self.asker.who)
@@ -320,7 +334,7 @@ def _draft(
         near = _reaches(item.candidate.similarity, limits.draft) or item.reaches
         wanted = banded or item.reason is Reason.RISK
         alive = item.reason in _REVISABLE
-        if near and wanted and alive and not _UNREVISABLE.intersection(item.vetoes):
+        if near and wanted and alive and not item.unconfirmed and not _UNREVISABLE.intersection(item.vetoes):
             stands_against = item.vetoes or _words(item.reason)
             return Draft(item.candidate.entry, item.candidate.similarity, stands_against, item.score)
     return None
@@ -329,6 +343,7 @@ def _draft(
 def _is_draft(item: _Judged, limits: Bars) -> bool:
     """True for one below the threshold that will be the draft before all that come after it."""
     near = _reaches(item.candidate.similarity, limits.draft) and not is_revised(item.candidate.entry)
+    near = near and not item.unconfirmed
     return near and item.reason is Reason.BELOW_THRESHOLD and not _UNREVISABLE.intersection(item.vetoes)
 
 

@@ -61,6 +61,8 @@ class Reason(StrEnum):
     """Near enough, but a caller or a human said that it does not answer this question."""
     NARROWED = "narrowed"
     """Near enough, but a human left it to the one who asked first."""
+    UNCONFIRMED = "unconfirmed"
+    """Everything speaks for it, but it is its author's alone until others got the same from the model themselves."""
     UNMATCHABLE = "unmatchable"
     """Near enough, but the entry may only be found by its exact key, has no usable score, or is another tenant's."""
 

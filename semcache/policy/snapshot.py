@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from semcache.core import CachePolicy, Caller, ChatRequest, Directives, Mode, TenantId
+from semcache.core import CachePolicy, Caller, ChatRequest, Confirmation, Directives, Mode, TenantId
 from semcache.cost_rules import CostPolicy, HistoryPolicy
 from semcache.errors import PolicyError, RequestError
 from semcache.policy.access import Gatekeeper, gatekeeper, refused
@@ -21,7 +21,15 @@ from semcache.policy.domain import CallLimits, ClassifierSpec, Quota
 from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
 from semcache.policy.history_knobs import history_policy
-from semcache.policy.match import MODES, CompiledRule, compile_rules, covers_any, find_rule, tighten
+from semcache.policy.match import (
+    MODES,
+    CompiledRule,
+    compile_rules,
+    covers_any,
+    find_rule,
+    stricter_confirmation,
+    tighten,
+)
 from semcache.policy.prefix import NOTHING_PUBLIC, PrefixRules, PublicMessages, prefix_rules
 from semcache.policy.schema import PolicyFile
 
@@ -123,6 +131,14 @@ class PolicySnapshot:
             raise PolicyError("cannot tighten: no such tenant or domain in this generation")
         after = combine(tenant, policy, domain)
         return after if after.scope is policy.scope else replace(after, mode=Mode.OFF, store=False)
+
+    def confirmation(self, policy: CachePolicy, domain: str) -> Confirmation:
+        """Give what a policy asks of a new answer, together with what the domain does that the answer was stored under."""
+        tenant = self.by_tenant.get(policy.tenant)
+        other = tenant.domains.get(domain) if tenant is not None and domain != policy.domain else None
+        if other is None:
+            return policy.confirmation
+        return stricter_confirmation(policy.confirmation, other.confirmation)
 
     def exemplars(self, tenant: TenantId) -> Mapping[str, tuple[str, ...]]:
         """Give the classifier's typical questions by class; empty when it is switched off."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from semcache.core import Bypass, Draft, Entry, Hit, Miss, Outcome, Usage
+from semcache.decide.reasons import Reason
 from semcache.journey import Trace, Trimmed
 from semcache.proxy.headers import Pair
 
@@ -27,11 +28,13 @@ def told(trace: Trace) -> Told:
     """Name outcome and reason of a traced request.
 
     A draft that nothing came of is answered as a miss whose reason says `draft`; a hit that
-    shadow mode kept back is a miss whose reason says `shadow`.
+    shadow mode kept back is a miss whose reason says `shadow`, one that is too new `unconfirmed`.
     """
     match trace.decision:
         case Hit(exact=exact) if trace.served:
             return Told(Outcome.EXACT if exact else Outcome.SEMANTIC, "hit")
+        case Hit(unconfirmed=True):
+            return Told(Outcome.MISS, Reason.UNCONFIRMED.value)
         case Hit(exact=exact):
             return Told(Outcome.MISS, "shadow-exact" if exact else "shadow-semantic")
         case Draft(reasons=reasons):

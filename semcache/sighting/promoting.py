@@ -19,7 +19,7 @@ from semcache.decide.attention import Why
 from semcache.evidence_port import EvidenceStore
 from semcache.ports import Clock
 from semcache.review_port import Act, Opinion, ReviewQueue, Verdicts
-from semcache.review_rules import PUBLIC, WHOLE
+from semcache.review_rules import BY_JUDGE, PUBLIC, WHOLE
 from semcache.sighting.judge import AGAINST, FAVOURABLE
 
 _SPOKEN = frozenset((Why.AUDIT.value, "complaint"))
@@ -84,11 +84,11 @@ class Promoting:
             entry,
             status=ReviewStatus.APPROVED,
             version=entry.version + 1,
-            review=Review(by=f"judge:{model}", at=now, until=until, edition=policy.edition),
+            review=Review(by=f"{BY_JUDGE}{model}", at=now, until=until, edition=policy.edition),
             expires_at=max(entry.expires_at, until),
         )
         act = Act(
-            who=f"judge:{model}",
+            who=f"{BY_JUDGE}{model}",
             at=now,
             what="promote",
             entry=entry.id,

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from semcache.asking.calls import Failed, ask, text_of, unstreamed
+from semcache.asking.likeness import similar_by
 from semcache.asking.pace import Pace
 from semcache.auditing.auditor import Auditing
 from semcache.auditing.books import Books
 from semcache.auditing.hits import would_be
 from semcache.auditing.judge import verdict_of
-from semcache.auditing_parts import auditing_of, similar_by
+from semcache.auditing_parts import auditing_of
 from semcache.core import Bypass, Completion, Draft, Embedding, EntryId, Hit, Miss, TenantId
 from semcache.errors import EncoderError, UpstreamError
 from semcache.evidence_port import ServedHit, Spending

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from semcache.core import Directives, Draft, Entry, Hit, Miss, Review, ReviewStatus, UntilProven
-from semcache.decide.decision import Asker, Candidate, Serving, decide
+from semcache.decide.confirming import Asker
+from semcache.decide.decision import Candidate, Serving, decide
 from semcache.decide.freshness import is_servable
 from semcache.decide.reasons import Reason
 from semcache.decide.vouching import changed_documents, vouched, withheld
