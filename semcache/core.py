@@ -215,7 +215,8 @@ class Entry:
     not become so). `barred` holds the questions (`asked_digest`) that it must never answer again, or `WHOLE`; the
     store keeps them apart from the entry, and they outlive it. `confirmed` names the users (as `author` does) known
     to have got this answer from the model themselves, the author among them where a key of the tenant's vouches
-    for the name; what others than the author add to it is kept beside the entry and goes with it.
+    for the name; what others than the author add to it is kept beside the entry and goes with it. `worth` is what making
+    it cost in micro-USD (0: nobody knows), `holder` a digest of the API key whose share of the tenant's room it takes ("": none).
     """
 
     id: EntryId
@@ -242,6 +243,8 @@ class Entry:
     barred: frozenset[str] = frozenset()
     subject: str = ""
     confirmed: frozenset[str] = frozenset()
+    worth: float = 0.0
+    holder: str = ""
 
     def age(self, now: float) -> float:
         """Seconds since the answer was produced; never negative, whatever the clock did."""

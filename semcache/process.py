@@ -70,6 +70,6 @@ def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:
         if tenant not in policies.current.tenants:
             return default
         told = policies.current.quota(tenant)
-        return Quota(told.max_entries or default.entries, told.max_bytes or default.bytes)
+        return Quota(told.max_entries or default.entries, told.max_bytes or default.bytes, told.max_share)
 
     return quota_of

@@ -323,6 +323,8 @@ def _build(
         seconds=more.get("seconds", 0.0),
         commons=more.get("commons", ""),
         subject=more.get("subject", ""),
+        worth=more.get("worth", 0.0),
+        holder=more.get("holder", ""),
         barred=aside.barred,
         confirmed=aside.confirmed | {more["author"]} if "counts" in more else aside.confirmed,
     )
@@ -331,9 +333,9 @@ def _build(
 def _more(entry: Entry) -> dict[str, Any]:
     """Name what is not as usual about an entry."""
     review = entry.review
-    numbers = (review.at, review.until, review.least, entry.seconds)
+    numbers = (review.at, review.until, review.least, entry.seconds, entry.worth)
     if not all(number is None or math.isfinite(number) for number in numbers):
-        raise _invalid("times or thresholds of its review are not finite")
+        raise _invalid("times, cost or thresholds of its review are not finite")
     found = {
         "by": review.by,
         "at": review.at,
@@ -346,6 +348,8 @@ def _more(entry: Entry) -> dict[str, Any]:
         "seconds": entry.seconds,
         "commons": entry.commons,
         "subject": entry.subject,
+        "worth": entry.worth,
+        "holder": entry.holder,
         "counts": bool(entry.author) and entry.author in entry.confirmed,
         "native": (entry.completion.native or b"").decode(),
     }

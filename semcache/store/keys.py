@@ -8,9 +8,13 @@ no quoted tenant can produce.
     e:<id>        the entry's bytes (`store.codec`), server-side expiry
     k:<digest>    exact key -> id, same expiry
     s:<digest>    sorted set of ids by expiry: one a namespace, model and tag
-    age           sorted set of ids by order of storing, verified ones 2^52 behind all others: quota, listing, scan
+    age           sorted set of ids by order of storing, verified ones 2^52 behind all others: listing, scan
     exp           sorted set of ids by expiry: what the server has dropped already
-    meta          hash id -> bytes held, `#b` their sum, `#s` the order's counter
+    meta          hash id -> bytes held, `#b` their sum, `#s` the order's counter, `#v` the time of `val` (`store.worth`)
+    val           sorted set of ids by what they are worth, verified ones 2^40 behind all others: who goes first
+    own           hash id -> whose share of the room it takes (`store.lua_worth`)
+    h:<who>       sorted set of the ids of one API key or end user, by what they are worth; verified ones are nobody's
+    hnk, hnu      sorted sets of API keys and of end users by how many entries they hold; hbk, hbu: how many bytes
     ep            hash of invalidation counters; never expires
     et            the same: when each was last raised, in milliseconds; never expires
     er            subject (`core.Entry.subject`) -> when they were erased (`store.erasure`); never expires

@@ -92,7 +92,7 @@ if h then
   end
   -- Who got the answer from the model got it as it stood: of a human's own words that says nothing.
   if h.status == 'e' then redis.call('DEL', base..'c:'..id) end
-  gone, dies, stays = place(id, value, h, mine, other, ttl, size, tonumber(ARGV[9]), tonumber(ARGV[10]))
+  gone, dies, stays = place(id, value, h, mine, other, ttl, size, ARGV[9], ARGV[10])
 else
   local _, micros = clock()
   bury(id)

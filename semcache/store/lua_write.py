@@ -6,7 +6,11 @@ fail come first, then a write that a full server refuses, then the rest.
 
 from __future__ import annotations
 
-WRITE = """
+from semcache.store.lua_worth import WORTH
+
+WRITE = (
+    WORTH
+    + """
 local tenant, maxlen = ARGV[2], ARGV[3]
 local function clock()
   local t = redis.call('TIME')
@@ -34,6 +38,7 @@ local function uncount(id)
     redis.call('HDEL', meta, id)
     redis.call('HINCRBY', meta, '#b', -size)
   end
+  unrate(id, size or 0)
   redis.call('ZREM', age, id)
   redis.call('ZREM', exp, id)
 end
@@ -76,19 +81,40 @@ local function reap(now, limit, gone)
   end
 end
 local function verified(h) return h.status == 'a' or h.status == 'e' end
--- The first of the order of storing goes. Verified entries are this far behind all others in it.
+-- Verified entries are this far behind all others in the order of storing.
 local BEHIND = 4503599627370496
-local function crowd(max_entries, max_bytes, keep, limit, gone)
+-- Entries of a version that had no scores get one: as if their answers had cost a hundredth of a cent, the oldest least.
+local function adopt(limit)
+  if redis.call('ZCARD', val) >= redis.call('ZCARD', age) then return end
+  local now = tonumber(redis.call('HGET', meta, '#v') or 0)
+  local from = redis.call('HGET', meta, '#a') or '-inf'
+  local rows = redis.call('ZRANGE', age, from, '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES')
+  for i = 1, #rows, 2 do
+    if not redis.call('ZSCORE', val, rows[i]) then
+      local h, turn = peek(rows[i]), tonumber(rows[i + 1]) % BEHIND
+      local score = now + math.log(100) / math.log(2) + turn / BEHIND
+      rate(rows[i], score, h and verified(h), '', 0, function() end)
+    end
+  end
+  if #rows < 2 * limit then redis.call('HDEL', meta, '#a')
+  else redis.call('HSET', meta, '#a', '('..rows[#rows]) end
+end
+local function crowd(room, keep, limit, gone)
   for _ = 1, limit do
     local bytes, count = tonumber(redis.call('HGET', meta, '#b')) or 0, redis.call('ZCARD', age)
-    if count <= max_entries and bytes <= max_bytes then return true end
-    local first = redis.call('ZRANGE', age, 0, 0, 'WITHSCORES')
-    local id = first[1]
+    if count <= room.entries and bytes <= room.bytes then return true end
+    adopt(64)
+    local id, far = victim(room, keep, count > room.entries)
+    id = id or redis.call('ZRANGE', age, 0, 0)[1]
     if not id or (id == keep and count == 1) then return true end
-    local h, turn = peek(id), tonumber(first[2])
-    if h and verified(h) and turn < BEHIND then
-      -- From a version that had one order for all.
-      redis.call('ZADD', age, string.format('%.0f', turn + BEHIND), id)
+    local h = peek(id)
+    if not redis.call('ZSCORE', age, id) then
+      -- Dropped by a version that had no scores.
+      unrate(id, 0)
+    elseif h and verified(h) and not far then
+      -- Verified by one.
+      part(id, tonumber(redis.call('HGET', meta, id)) or 0)
+      redis.call('ZADD', val, fine((score_of(id) or 0) + FAR), id)
     else
       drop(id, h)
       gone[#gone + 1] = 'D'
@@ -101,16 +127,21 @@ end
 -- Wrong types show themselves here, before anything is written.
 local function probe(h)
   redis.call('ZCARD', age) redis.call('ZCARD', exp) redis.call('HGET', meta, '#b')
+  redis.call('ZCARD', val) redis.call('HLEN', own)
+  for _, name in ipairs({'hnk', 'hnu', 'hbk', 'hbu'}) do redis.call('ZCARD', base..name) end
   for i = 2, #h.fields do redis.call('ZCARD', base..'s:'..h.fields[i]) end
   redis.call('SCARD', base..'b:'..h.exact)
   if KEYS[2] then redis.call('XLEN', KEYS[2]) redis.call('GET', KEYS[3]) redis.call('ZCARD', KEYS[4]) end
 end
 -- Put a value in its place and in all sets. `mine` is the head of what stood there, `other` another entry of
--- its exact key. Gives what went, when it dies, and whether it stayed.
-local function place(id, value, h, mine, other, ttl, size, max_entries, max_bytes)
+-- its exact key; `worth` says what it cost and whose it is. Gives what went, when it dies, and whether it stayed.
+local function place(id, value, h, mine, other, ttl, size, told_room, worth)
   local now, micros = clock()
   local dies, grace = now + ttl, ttl + 60000
-  local gone = {}
+  local gone, room = {}, room_of(told_room)
+  -- Who takes the place of another answer to the same question takes its score too.
+  local before = score_of(id)
+  if other and other ~= id then before = math.max(before or 0, score_of(other) or 0) end
   redis.call('SET', base..'e:'..id, value, 'PX', ttl)
   redis.call('PEXPIRE', base..'c:'..id, ttl)
   if mine then untrace(id, mine) end
@@ -134,12 +165,15 @@ local function place(id, value, h, mine, other, ttl, size, max_entries, max_byte
   redis.call('HSET', meta, id, size)
   redis.call('HINCRBY', meta, '#b', size)
   extend(age, grace) extend(exp, grace) extend(meta, grace)
+  local cost, who = string.match(worth, '^(%S+) (.*)$')
+  local score = math.max(before or 0, ahead(room, size) + tonumber(cost))
+  rate(id, score, verified(h), who, size, function(key) extend(key, grace) end)
   -- What an answer must not be given for outlives it, however long it lives.
   local bars = base..'b:'..h.exact
   local left = redis.call('PTTL', bars)
   if left >= 0 then redis.call('PEXPIRE', bars, math.max(left, ttl, BARRED_MS)) end
   if h.status == 'r' then redis.call('SET', base..'x:'..h.exact, micros, 'PX', TOMBSTONE) end
-  local stays = crowd(max_entries, max_bytes, id, 256, gone)
+  local stays = crowd(room, id, 256, gone)
   if KEYS[2] then
     redis.call('ZADD', KEYS[4], 'GT', dies, tenant)
     extend(KEYS[4], grace)
@@ -151,6 +185,7 @@ local function place(id, value, h, mine, other, ttl, size, max_entries, max_byte
   return gone, dies, stays
 end
 """
+)
 
 PUT = """
 local id, value, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
@@ -178,7 +213,7 @@ if other and other ~= id then
   end
 end
 probe(h)
-local gone, dies, stays = place(id, value, h, mine, other, ttl, size, tonumber(ARGV[9]), tonumber(ARGV[10]))
+local gone, dies, stays = place(id, value, h, mine, other, ttl, size, ARGV[9], ARGV[10])
 announce(gone)
 return {stays and 'ok' or 'full', dies, unpack(gone)}
 """
@@ -249,7 +284,8 @@ TIDY = """
 local gone = {}
 local now = clock()
 reap(now, 256, gone)
-crowd(tonumber(ARGV[4]), tonumber(ARGV[5]), '', 256, gone)
+adopt(256)
+crowd(room_of(ARGV[4]), '', 256, gone)
 settle()
 announce(gone)
 return gone
@@ -277,4 +313,10 @@ if dies > 0 then
   extend(KEYS[4], dies - now + 60000)
 end
 return 1
+"""
+
+USE = """
+local now = tonumber(redis.call('HGET', meta, '#v') or 0)
+for i = 4, #ARGV, 2 do use(ARGV[i], now + tonumber(ARGV[i + 1])) end
+return {}
 """

@@ -12,20 +12,33 @@ from dataclasses import dataclass
 from semcache.core import Entry, EntryId, TenantId
 from semcache.errors import StoreError
 from semcache.store import codec
+from semcache.store.keys import digest
+from semcache.store.worth import level, made_for
 
 OVERHEAD = 800
 """Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
 LONGEST_LIFE = 10 * 365 * 86400.0
+_DIGEST = 8
+"""Bytes of the digests of those who hold entries: two of a tenant's with one digest would share a share, no more."""
 _THREAD_ABOVE = 32 << 10
 """Texts above this are packed in a thread: it takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one tenant may hold; the oldest go first, verified ones last. Bytes count values plus `OVERHEAD` each."""
+    """What one tenant may hold; what is worth least goes first, verified ones last. Bytes count values plus `OVERHEAD` each.
+
+    Who holds more than `share` of it (one API key, one end user) gives way first; None: nobody does.
+    """
 
     entries: int = 100_000
     bytes: int = 1 << 30
+    share: float | None = None
+
+    @property
+    def told(self) -> str:
+        """The quota as scripts read it."""
+        return f"{self.entries} {self.bytes} {self.share or 0}"
 
 
 def same_quota(_: TenantId) -> Quota:
@@ -35,12 +48,16 @@ def same_quota(_: TenantId) -> Quota:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An entry ready to be sent: `ttl` in milliseconds, `size` in bytes as the `quota` counts them."""
+    """An entry ready to be sent: `ttl` in milliseconds, `size` in bytes as the `room` counts them.
+
+    `room` is its tenant's quota and `worth` what it cost and who holds it, both as scripts read them.
+    """
 
     value: bytes
     ttl: int
     size: int
-    quota: Quota
+    room: str
+    worth: bytes
 
 
 async def packed(entry: Entry, now: float, quota_of: Callable[[TenantId], Quota]) -> Packed | None:
@@ -64,7 +81,15 @@ async def packed(entry: Entry, now: float, quota_of: Callable[[TenantId], Quota]
     size = len(value) + OVERHEAD
     if size > quota.bytes:
         raise StoreError("entry is larger than its tenant's quota", kind="quota")
-    return Packed(value, max(1, int(life * 1000)), size, quota)
+    who = _who(entry) if quota.share else b""
+    worth = b"%.6f %b" % (level(made_for(entry)), who)
+    return Packed(value, max(1, int(life * 1000)), size, quota.told, worth)
+
+
+def _who(entry: Entry) -> bytes:
+    """Name those whose share an entry takes: nine bytes each, a letter and a digest (`store.lua_worth`)."""
+    pieces = ((b"k", entry.holder), (b"u", entry.subject))
+    return b"".join(letter + digest(text)[:_DIGEST] for letter, text in pieces if text)
 
 
 def check_id(id: EntryId) -> None:

@@ -15,7 +15,7 @@ This module knows nothing of vectors' meaning, policies or HTTP.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
@@ -32,8 +32,10 @@ from semcache.store.packing import packed
 from semcache.store.packing import same_quota as same_quota  # noqa: PLC0414  handed on
 from semcache.store.server import Server, named, raw
 from semcache.store.shapes import a_list, a_number, beside, bytes_or_nil, is_yes, pairs, some_bytes, triples
+from semcache.store.worth import level
 
 _BATCH = 64
+_USES = 500
 _GLANCE = 256
 """Entries glimpsed at a time: 1 to 2 ms of the server."""
 
@@ -142,8 +144,8 @@ class RedisStore:
                 ready.ttl,
                 mark or "",
                 ready.size,
-                ready.quota.entries,
-                ready.quota.bytes,
+                ready.room,
+                ready.worth,
             ),
             lead=2,
             dies=True,
@@ -251,13 +253,22 @@ class RedisStore:
         for owner in [tenant] if tenant is not None else await self.tenants():
             quota = self._rules.quota_of(owner)
             while True:
-                batch = await self._server.write(
-                    self._server.scripts.tidy, owner, (quota.entries, quota.bytes), lead=0
-                )
+                batch = await self._server.write(self._server.scripts.tidy, owner, (quota.told,), lead=0)
                 gone += len(batch) // 2
                 if not batch:
                     break
         return gone
+
+    async def use(self, tenant: TenantId, uses: Mapping[EntryId, float]) -> None:
+        """Note that answers were served again, and what that saved of each, in micro-USD; unknown ids are no error.
+
+        Raises:
+            StoreError: unreachable, late, read-only or full.
+        """
+        told = [part for name, saved in uses.items() for part in (raw(name), f"{level(max(1.0, saved)):.6f}")]
+        for start in range(0, len(told), 2 * _USES):
+            batch = told[start : start + 2 * _USES]
+            await self._server.write(self._server.scripts.use, tenant, batch, lead=0)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""

@@ -81,4 +81,5 @@ class Scripts:
     sweep: Script = field(default_factory=lambda: writing(lua_write.SWEEP, "allow-oom"))
     tidy: Script = field(default_factory=lambda: writing(lua_write.TIDY, "allow-oom"))
     discard: Script = field(default_factory=lambda: writing(lua_write.DISCARD, "allow-oom"))
+    use: Script = field(default_factory=lambda: writing(lua_write.USE))
     announce: Script = field(default_factory=lambda: writing(lua_write.ANNOUNCE, "allow-oom"))

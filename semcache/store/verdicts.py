@@ -347,7 +347,7 @@ class RedisVerdicts:
     ) -> list[Argument]:
         value: tuple[Argument, ...] = (b"", 0, 0, 0, 0)
         if ready is not None:
-            value = (ready.value, ready.ttl, ready.size, ready.quota.entries, ready.quota.bytes)
+            value = (ready.value, ready.ttl, ready.size, ready.room, ready.worth)
         kept = (digest(entry.key), len(bar), len(unbar), self._kept.versions, self._kept.bytes)
         return [raw(entry.id), tail, *value, *kept, *self._linked(line), *bar, *unbar]
 

@@ -6,7 +6,7 @@ Values go through the real codec, so what comes back is what the real store woul
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from semcache.core import Entry, EntryId, Epochs, ExactKey, ReviewStatus, TenantId
@@ -29,6 +29,7 @@ from semcache.store.browse import Counts, Page
 from semcache.store.keys import KEY_EPOCH, epoch_keys, selector_keys
 from semcache.store.redis_store import OVERHEAD, Quota, same_quota
 from semcache.store.server import FULL
+from tests.fakes.entry_worth import Worths
 
 TOMBSTONE = 3600.0
 
@@ -42,6 +43,7 @@ def sampled(entry: Entry) -> bytes:
 class _Tenant:
     values: dict[EntryId, bytes] = field(default_factory=dict)  # in order of storing
     order: dict[EntryId, int] = field(default_factory=dict)
+    worths: Worths = field(default_factory=Worths)
     exact: dict[ExactKey, EntryId] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     dead_ids: dict[EntryId, float] = field(default_factory=dict)
@@ -114,6 +116,7 @@ class FakeEntryStore:
         gone: list[EntryId] = []
         # Not of a human's own words: nobody got those from the model.
         kept = set() if entry.status is ReviewStatus.EDITED else held.confirmed.pop(entry.id, set())
+        before = max(held.worths.score(entry.id), held.worths.score(held.exact.get(entry.key)))
         self._forget(held, entry.id, bury=False)
         held.confirmed[entry.id] = kept
         other = held.exact.get(entry.key)
@@ -124,6 +127,7 @@ class FakeEntryStore:
         self._sequence += 1
         held.values[entry.id], held.exact[entry.key] = value, entry.id
         held.order[entry.id] = self._sequence
+        held.worths.put(entry, len(value) + OVERHEAD, quota, before)
         if entry.status is ReviewStatus.REJECTED:
             self._mark(held, entry.key)
         gone += self._crowded(held, quota, entry.id)
@@ -258,6 +262,10 @@ class FakeEntryStore:
             count += len(gone)
         return count
 
+    async def use(self, tenant: TenantId, uses: Mapping[EntryId, float]) -> None:
+        await self._enter("use")
+        self._of(tenant).worths.use(uses)
+
     async def aclose(self) -> None:
         return
 
@@ -345,6 +353,7 @@ class FakeEntryStore:
         if bury and value[3:4] == b"r":
             held.dead_ids[name] = self._clock.now() + TOMBSTONE
         held.order.pop(name, None)
+        held.worths.held.pop(name, None)
         held.confirmed.pop(name, None)
         for key in [key for key, owner in held.exact.items() if owner == name]:
             del held.exact[key]
@@ -361,7 +370,7 @@ class FakeEntryStore:
     def _crowded(self, held: _Tenant, quota: Quota, keep: EntryId) -> list[EntryId]:
         gone = []
         while len(held.values) > quota.entries or self._size(held) > quota.bytes:
-            first = min(held.order, key=lambda name: (self._is_verified(held.values[name]), held.order[name]))
+            first = held.worths.first(quota, keep, by_number=len(held.values) > quota.entries)
             if first == keep and len(held.values) == 1:
                 break
             self._forget(held, first)
@@ -369,10 +378,6 @@ class FakeEntryStore:
             if first == keep:
                 break
         return gone
-
-    @staticmethod
-    def _is_verified(value: bytes) -> bool:
-        return value[3:4] in (b"a", b"e")
 
     def _invalidate(self, tenant: TenantId, key: str) -> int:
         held = self._of(tenant)

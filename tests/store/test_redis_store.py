@@ -14,7 +14,7 @@ from semcache.errors import StoreError
 from semcache.ports import Selector
 from semcache.store import codec
 from semcache.store.embedded import ValkeyChild
-from semcache.store.keys import Keys, digest, epoch_field
+from semcache.store.keys import Keys, digest, epoch_field, epoch_keys
 from semcache.store.redis_store import Quota, RedisStore, StoreRules
 from tests.fakes.entry_store import FakeEntryStore
 from tests.store.servers import ACME, WallClock, command, entry, same
@@ -71,7 +71,7 @@ async def test_nothing_is_left_when_all_has_expired(
         if name.startswith(b"s:") or name in (b"age", b"exp"):
             members = await command(lone.url, "ZRANGE", BASE + name, 0, -1)
             assert members == [b"last"] or name not in expected
-    assert await command(lone.url, "HLEN", BASE + b"meta") == 3
+    assert await command(lone.url, "HLEN", BASE + b"meta") == 4
 
 
 async def test_a_read_only_server_serves_and_refuses(store: RedisStore, lone: ValkeyChild) -> None:
@@ -272,13 +272,18 @@ async def born(store: RedisStore | FakeEntryStore, made: Entry) -> Entry:
 async def test_real_and_fake_agree(valkey: ValkeyChild, clock: WallClock, seed: int) -> None:
     """Random operations of two tenants on both; again and again, all answers are equal."""
     chance = random.Random(seed)
-    rules = StoreRules(prefix=f"agree{seed}", quota_of=lambda _: Quota(entries=12))
+    quota = [Quota(entries=12), Quota(12, 12_500, 0.4), Quota(12, 1 << 30, 0.3)][seed]
+    rules = StoreRules(prefix=f"agree{seed}", quota_of=lambda _: quota)
     real, fake = RedisStore(valkey.url, clock, rules), FakeEntryStore(clock, rules.quota_of)
     waiting: list[tuple[Entry, Entry]] = []
     for turn in range(250):
         tenant = chance.choice([ACME, TenantId("other")])
         name, tag = f"e{chance.randrange(20)}", chance.choice("xyz")
-        match chance.randrange(10):
+        match chance.randrange(12):
+            case 10 | 11:
+                uses = {EntryId(f"e{chance.randrange(20)}"): chance.uniform(1, 9000) for _ in range(3)}
+                await real.use(tenant, uses)
+                await fake.use(tenant, uses)
             case 0:
                 only = chance.choice(
                     [
@@ -309,6 +314,9 @@ async def test_real_and_fake_agree(valkey: ValkeyChild, clock: WallClock, seed: 
                     status=chance.choice([*ReviewStatus, ReviewStatus.UNREVIEWED]),
                     version=chance.randrange(1, 4),
                     prompt=f"turn {turn}",
+                    worth=chance.uniform(1, 5000),
+                    holder=chance.choice(["", "ab", "cd", "ef"]),
+                    subject=chance.choice(["", "", "01", "02"]),
                 )
                 both = (await born(real, made), await born(fake, made))
                 if chance.random() < 0.2:
@@ -342,14 +350,33 @@ async def whole(real: RedisStore, url: str, prefix: str) -> None:
         for name in (b"age", b"exp"):
             assert set(await command(url, "ZRANGE", base + name, 0, -1)) == ids
         meta = await command(url, "HGETALL", base + b"meta")
-        held = {name: int(size) for name, size in zip(meta[::2], meta[1::2], strict=True)}
-        assert held.keys() - {b"#b", b"#s"} == ids
+        held = {name: int(float(size)) for name, size in zip(meta[::2], meta[1::2], strict=True)}
+        assert {name for name in held if not name.startswith(b"#")} == ids
         assert held[b"#b"] == sum(size for name, size in held.items() if not name.startswith(b"#"))
+        assert set(await command(url, "ZRANGE", base + b"val", 0, -1)) == ids
+        await shares_are_whole(url, base, held)
         sets: dict[bytes, set[bytes]] = {}
         for e in page.entries:
             assert await command(url, "GET", base + b"k:" + digest(e.key)) == e.id.encode()
-            for key in (f"ns:{e.namespace}", f"model:{e.model}", f"tag:{e.tags[0]}"):
+            for key in [*epoch_keys(e)][1:]:
                 sets.setdefault(base + b"s:" + epoch_field(key), set()).add(e.id.encode())
         for name in await command(url, "KEYS", base.decode().replace("{", "[{]") + "s:*"):
             assert set(await command(url, "ZRANGE", name, 0, -1)) == sets.pop(name)
         assert not sets
+
+
+async def shares_are_whole(url: str, base: bytes, held: dict[bytes, int]) -> None:
+    """Whose share an entry takes stands at three places, and all say the same."""
+    told = await command(url, "HGETALL", base + b"own")
+    sets: dict[bytes, set[bytes]] = {}
+    for name, who in zip(told[::2], told[1::2], strict=True):
+        for start in range(0, len(who), 9):
+            sets.setdefault(who[start : start + 9], set()).add(name)
+    for who, names in sets.items():
+        assert set(await command(url, "ZRANGE", base + b"h:" + who, 0, -1)) == names
+    for letter in (b"k", b"u"):
+        ours = {who: names for who, names in sets.items() if who.startswith(letter)}
+        for kind, weight in ((b"hn", lambda _: 1), (b"hb", held.__getitem__)):
+            rows = await command(url, "ZRANGE", base + kind + letter, 0, -1, "WITHSCORES")
+            said = {who: float(count) for who, count in zip(rows[::2], rows[1::2], strict=True)}
+            assert said == {who: sum(map(weight, names)) for who, names in ours.items()}
