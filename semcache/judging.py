@@ -7,10 +7,12 @@ the answer stored for the first be served for the second?
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from semcache.core import (
     CachePolicy,
     Completion,
+    Confirmation,
     Decision,
     Directives,
     Embedding,
@@ -64,7 +66,7 @@ def near_enough(
 
 
 async def judge(encoder: Encoder, verifier: Verifier | None, a: str, b: str, policy: CachePolicy) -> Decision:
-    """Decide whether the answer to `a`, stored under `policy`, may be served for `b`, evidence aside.
+    """Decide whether the answer to `a`, stored under `policy`, may be served for `b`, evidence and confirmation aside.
 
     Raises:
         EncoderError: the encoder failed; a text that it refuses is a miss.
@@ -82,6 +84,7 @@ async def judge(encoder: Encoder, verifier: Verifier | None, a: str, b: str, pol
     similarity = similarity_of(encoder, policy, asked.encoder, float(stored.vector @ asked.vector))
     if similarity is None:
         return Miss("uncalibrated-encoder")
+    policy = replace(policy, confirmation=Confirmation())
     candidates = [Candidate(_entry(a, policy, stored), similarity)]
     return decide(policy, Directives(), b, candidates, now=0.0, verifier=verifier)
 

@@ -8,10 +8,10 @@ make of it; every other row is an ordinary request: rules, then the default doma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from semcache.core import CachePolicy, TenantId
+from semcache.core import CachePolicy, Confirmation, TenantId
 from semcache.errors import PolicyError, SemcacheError
 from semcache.policy.loader import MAX_BYTES, load_default, load_directory, read_file
 from semcache.policy.problems import policy_error
@@ -32,15 +32,22 @@ ALIASES: Mapping[str, str] = {
 class Variation:
     """One knob of all domains of a tenant moved, to see what it does.
 
+    Rows name no users, so that nobody would ever confirm an answer, and all would crowd each other: what the policy says of
+    both is left out, unless it is what is to be seen.
+
     Args:
         threshold: similarity from which answers are served, with no band for drafts; None: as stated.
         min_score: least score of the verifier; None: as stated.
         budget: greatest allowed wrong / hits; None: as stated.
+        confirmation: what a new answer needs before others than its author get it.
+        max_near: how many answers of one author may lie near each other; None: any number.
     """
 
     threshold: float | None = None
     min_score: float | None = None
     budget: float | None = None
+    confirmation: Confirmation = field(default_factory=Confirmation)
+    max_near: int | None = None
 
 
 AS_STATED = Variation()
@@ -102,10 +109,12 @@ def varied(snapshot: PolicySnapshot, tenant: TenantId, variation: Variation) -> 
     """Give the policies with a knob moved in all domains of the tenant."""
     old = snapshot.tenant(tenant)
     domains = {name: _moved(policy, variation) for name, policy in old.domains.items()}
-    return _with(snapshot, tenant, replace(old, domains=domains))
+    quota = replace(old.quota, max_near=variation.max_near)
+    return _with(snapshot, tenant, replace(old, domains=domains, quota=quota))
 
 
 def _moved(policy: CachePolicy, to: Variation) -> CachePolicy:
+    policy = replace(policy, confirmation=to.confirmation)
     if to.threshold is not None:
         bar = to.threshold
         policy = replace(policy, threshold=bar, verified_threshold=bar, draft_threshold=bar)

@@ -164,9 +164,8 @@ class Rig:
         return self._pipelines[key]
 
     def _snapshot(self, domain: str, variation: Variation) -> PolicySnapshot:
-        snapshot, tenant = self.parts.snapshot, self.parts.tenant
-        if variation != AS_STATED:
-            snapshot = varied(snapshot, tenant, variation)
+        tenant = self.parts.tenant
+        snapshot = varied(self.parts.snapshot, tenant, variation)
         return as_domain(snapshot, tenant, domain) if domain else snapshot
 
     async def ask(self, pipeline: Pipeline, asked: Asked) -> Timed:

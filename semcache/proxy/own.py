@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse
 
 import semcache
 from semcache.core import Draft, Hit
+from semcache.decide.confirming import counted
 from semcache.dialects.request import CHAT_PATH
 from semcache.dialects.table import dialect_at
 from semcache.errors import RequestError, SemcacheError
@@ -205,6 +206,9 @@ def explained(trace: Trace) -> dict[str, Any]:
         "vetoes": list(getattr(decision, "vetoes", ()) or getattr(decision, "reasons", ())),
         "entry": entry.id if entry else None,
         "entry_prompt": entry.prompt if entry else None,
+        "entry_confirmed": counted(entry) if entry else None,
+        "confirmation": policy.confirmation.by,
+        "confirmation_users": policy.confirmation.users,
         "tenant": policy.tenant,
         "domain": policy.domain,
         "mode": policy.mode,
