@@ -65,6 +65,7 @@ from semcache.reviewing_parts import ReviewShelves, feedback_of, revising_of, si
 from semcache.routing.hearing import Ears
 from semcache.routing_parts import aliases_of, backends_of, bounded, told_to
 from semcache.settings import Settings, resolve_secret
+from semcache.sighting.uses import Uses
 from semcache.sighting.watches import Watches
 from semcache.standings import Standings
 from semcache.store.evidence_hits import EvidenceShelves
@@ -205,6 +206,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     parts.watch_over_hits()
     stack.push_async_callback(parts.auditing.flush)
     stack.push_async_callback(parts.sights.flush)
+    stack.push_async_callback(parts.uses.flush)
     parts.costs.start()
     stack.push_async_callback(parts.costs.aclose)
     stack.push_async_callback(index.aclose)
@@ -270,6 +272,7 @@ class _Parts:
         around = Around(self.settings, self.store_url, self.metrics, self._snapshot, clock, spawn)
         out = sys.stdout.buffer if self.settings.log_requests else None
         self.costs = CostParts(around, out, self.prior)
+        self.uses = Uses(self.store.use)
         settling, price, asked = self.costs.settling, self.costs.book.micro_usd, self.backends
         self.sights = sights_of(
             self.reviewing, self.evidence, asked, clock, spawn, self.metrics.review, settling, price
@@ -303,6 +306,7 @@ class _Parts:
         """Begin to write down what was served."""
         self.tasks.spawn(self.auditing.run())
         self.tasks.spawn(self.sights.run())
+        self.tasks.spawn(self.uses.run())
 
     def edge(self) -> Edge:
         """Put the proxy together."""
@@ -369,7 +373,7 @@ class _Parts:
             verifier=self.verifier,
             kin=judge_of_chats(self.verifier),
             standings=self.standings,
-            watch=Watches(self.auditing, self.sights, self.costs.prompts()),
+            watch=Watches(self.auditing, self.sights, self.costs.prompts(), self.uses),
             revising=self.revising,
             budgets=self.costs.gate,
             shortening=None,
@@ -382,6 +386,7 @@ class _Parts:
                 spawn=self.tasks.spawn,
                 new_id=self.ids.entry,
                 jitter=random.random,
+                price=self.costs.book.micro_usd,
             ),
         )
         return replace(made, shortening=self.costs.shortening(made.backend_of))

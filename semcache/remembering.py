@@ -13,7 +13,7 @@ from typing import Any
 
 from semcache.asking.likeness import Similar
 from semcache.confirming import Confirming, Nobody, Told
-from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Hit, Namespace
+from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Hit, Namespace, Usage
 from semcache.crowding import Crowd, Underway
 from semcache.decide import admission
 from semcache.decide.answer_tiers import may_store_answer
@@ -23,6 +23,7 @@ from semcache.journey import Keep, Step
 from semcache.meeting import meet, places
 from semcache.policy.classifiers import Classifiers
 from semcache.ports import Clock, Encoder, EntryStore, VectorIndex
+from semcache.store.keys import digest
 from semcache.tokens import tokens_of
 
 _LATER = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -39,12 +40,18 @@ def note(step: Step) -> Keep:
     return keep
 
 
+def _unpriced(_: str, __: Usage | None) -> int | None:
+    """Know no price."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Stores answers: the ports it needs, and randomness handed in.
 
     Args:
         spawn: starts a task that the lifespan owns.
+        price: gives what a call cost in micro-USD; None: nobody knows.
         told: hears what became of new answers.
         similar: tells how alike two answers are; None: they are compared without.
         underway: what is being stored at this moment.
@@ -58,6 +65,7 @@ class Memory:
     spawn: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
     new_id: Callable[[], EntryId]
     jitter: Callable[[], float]
+    price: Callable[[str, Usage | None], int | None] = _unpriced
     told: Told = field(default_factory=Nobody)
     similar: Similar | None = None
     underway: Underway = field(default_factory=Underway)
@@ -204,8 +212,17 @@ class Memory:
             confirmed=frozenset((asking.who,)) if asking.is_attested else frozenset(),
             subject=step.subject,
             seconds=round(self.clock.monotonic() - step.asked_at, 3) if step.asked_at else 0.0,
+            worth=float(self.price(request.model, completion.usage) or 0),
+            holder=_holder(step),
             commons=step.commons.digest if step.commons is not None else "",
         )
+
+
+def _holder(step: Step) -> str:
+    """Name the key whose share of the tenant's room an answer takes (`core.Entry.holder`)."""
+    caller = step.asked.caller
+    name = caller.principal or caller.key_name
+    return digest(name).hex() if name else ""
 
 
 def _origin(step: Step) -> str:
