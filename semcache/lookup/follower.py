@@ -119,7 +119,7 @@ class Follower:
         self.is_synced = False
         """True while connected and everything that was stored before has been taken in."""
         self.last_contact = float("-inf")
-        """Monotonic seconds of the last proof that the store was reachable."""
+        """Monotonic seconds up to which everything that the store did has been heard; see `_read`."""
 
     @property
     def state(self) -> FollowerState:
@@ -182,12 +182,20 @@ class Follower:
             await asyncio.sleep(self._delay())
 
     async def _read(self) -> None:
+        """Hear what the store says.
+
+        A reply says what was done when it was given, however long it was under way, and a long backlog comes in many:
+        heard is everything up to the moment when we began to wait for the reply that left nothing over.
+        """
         stream = self._store.changes(self._cursor)
         try:
+            asked = self._monotonic()
             while True:
                 async with asyncio.timeout(self._tuning.stall):
                     change = await anext(stream)
                 self._take(change)
+                if change is None or isinstance(change, StoreReset):
+                    self.last_contact, asked = asked, self._monotonic()
         except StopAsyncIteration as error:
             raise StoreError("the change stream ended", kind="lost") from error
         except TimeoutError as error:
@@ -196,7 +204,7 @@ class Follower:
             await _close(stream)
 
     def _take(self, change: Change | None) -> None:
-        now = self.last_contact = self._monotonic()
+        now = self._monotonic()
         if change is None:
             self._heard.set()
             return

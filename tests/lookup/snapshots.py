@@ -47,14 +47,16 @@ def read(raw: bytes) -> tuple[Header, list[Block]]:
 def saved(folder: Path, *blocks: Block, header: Header = HEADER) -> None:
     """Put a snapshot on the shelf in `folder`."""
     shelf = Shelf(folder)
-    draft = shelf.draft(header)
-    assert draft is not None
+    draft = None
     try:
+        draft = shelf.draft(header)
+        assert draft is not None
         for one in blocks:
             draft.writer.write(one)
         draft.publish()
     finally:
-        draft.drop()
+        if draft is not None:
+            draft.drop()
         shelf.close()
 
 

@@ -375,6 +375,24 @@ async def test_an_idle_stream_proves_contact() -> None:
         assert it.follower.state.changes == 1
 
 
+async def test_contact_is_as_old_as_the_question_and_no_change_alone_proves_it() -> None:
+    async with following(ScriptedStore(entry("a", 1))) as it:
+        await it.synced()
+        it.store.say(None)
+        before = time.monotonic()
+        await until(lambda: it.follower.last_contact > before - 1)
+        await asyncio.sleep(0.05)
+        asked_at_most = it.follower.last_contact + 0.03
+        it.store.say(EntriesDeleted(ACME, (EntryId("a"),)))
+        await until(lambda: it.held() == [])
+        assert it.follower.last_contact < asked_at_most, "more may be left"
+        await asyncio.sleep(0.05)
+        said = time.monotonic()
+        it.store.say(None)
+        await asyncio.sleep(0.03)
+        assert it.follower.last_contact < said, "what was done while it was under way is not in it"
+
+
 async def test_a_change_of_generations_leads_to_a_rebuild() -> None:
     newer = EncoderId("newer")
     store = ScriptedStore(entry("a", 1), entry("b", 2, encoder=newer))
