@@ -163,6 +163,15 @@ class Eraser:
         told = {"number": line.number, "digest": line.digest}
         return await asyncio.to_thread(receipts.write, self._site.data, done, told)
 
+    def receipt(self, id: str) -> dict[str, Any]:
+        """Give a receipt by its id.
+
+        Raises:
+            ArchiveError: there is none, or it was changed since.
+            OSError: it cannot be read.
+        """
+        return receipts.read(self._site.data, id)
+
     async def replay(self, erasures: Sequence[Erasure]) -> dict[str, int]:
         """Do again what journals say; gives what was removed. Also those that this store knows of itself.
 

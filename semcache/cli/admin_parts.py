@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 import structlog
 
+from semcache.archive.erasing import Eraser, Site
 from semcache.core import CachePolicy
 from semcache.decide.risk.prior import Prior
 from semcache.decide.risk.standing import Standing
 from semcache.decide.verify.verifier import ForestVerifier, open_prior, open_verifier
+from semcache.embed.fingerprint import subject_digest
 from semcache.errors import EncoderError
 from semcache.policy.watch import LivePolicies
 from semcache.process import SystemClock, Tasks, quotas
@@ -34,6 +36,7 @@ from semcache.store.alarm_shelf import RedisAlarmShelf
 from semcache.store.budgets import RedisBudgets
 from semcache.store.cost_book import RedisCostBook
 from semcache.store.embedded import embedded_url
+from semcache.store.erasure import ErasureShelf
 from semcache.store.evidence_hits import EvidenceShelves
 from semcache.store.link import LinkRules
 from semcache.store.lint_shelf import RedisLintShelf
@@ -44,6 +47,8 @@ from semcache.store.verdicts import RedisVerdicts, VerdictRules
 _log = structlog.get_logger()
 _DEADLINE = 5.0
 """Seconds that a human waits for the store, where a request would wait a fraction of one."""
+_LONG = 30.0
+"""Seconds for one call where somebody is looked for in all that a tenant holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Opening:
 
     service: ReviewService
     costing: Costing
+    eraser: Eraser
     policies: LivePolicies
 
 
@@ -88,7 +94,9 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
         evidence = EvidenceShelves(url, rules.link)
         queue = ReviewShelves(url, rules.link)
         shelves = _cost_shelves(url, rules.link)
-        for part in (store, verdicts, evidence, queue, *shelves):
+        erasure = ErasureShelf(url, clock, StoreRules(link=LinkRules(deadline=_LONG)), subject_digest)
+        eraser = Eraser(Site(settings.data, url, settings.store.url is None), erasure, verdicts, clock)
+        for part in (store, verdicts, evidence, queue, erasure, *shelves):
             stack.push_async_callback(part.aclose)
         shelf = Shelf(store, verdicts, queue.queue, evidence.labels)
         verifier, prior = (LateVerifier(), _prior()) if scores else (None, None)
@@ -100,7 +108,7 @@ async def open_service(settings: Settings, url: str, *, scores: bool = True) -> 
 
         looking = Looking(shelf, lambda: policies.current, clock, verifier, standing)
         costing = Costing(CostShelves(*shelves), lambda: policies.current, clock)
-        yield Opening(ReviewService(shelf, looking, clock), costing, policies)
+        yield Opening(ReviewService(shelf, looking, clock), costing, eraser, policies)
 
 
 def _cost_shelves(
@@ -118,7 +126,7 @@ def _cost_shelves(
 def application(settings: Settings, opening: Opening, opened: Opened) -> Asgi:
     """Put API and pages together, behind tokens and bounds."""
     tries = Tries(time.monotonic)
-    app = review_app(opening.service, opening.costing)
+    app = review_app(opening.service, opening.costing, opening.eraser)
     mount_pages(app, opening.service, opening.costing, opened.tokens, tries)
     return guarded(app, opened.tokens, tries, GuardRules(hosts=hosts_of(settings)))
 

@@ -20,14 +20,15 @@ from semcache.review.access import Tokens, Tries
 from semcache.review.costing import Costing
 from semcache.review.costing_routes import costing_routes
 from semcache.review.deciding_routes import deciding_routes
+from semcache.review.erasing_routes import Erasing, erasing_routes
 from semcache.review.guard import Asgi, Guard, GuardRules
 from semcache.review.reading_routes import reading_routes
 from semcache.review.refusals import defect, http_refused, invalid, refused
 from semcache.review.service import ReviewService
 
 
-def review_app(service: ReviewService, costing: Costing) -> FastAPI:
-    """Give the admin API of review and costs; `guarded` puts it behind tokens, without which it answers nothing."""
+def review_app(service: ReviewService, costing: Costing, eraser: Erasing | None = None) -> FastAPI:
+    """Give the admin API of review, costs and erasure; `guarded` puts it behind tokens, without which it answers nothing."""
     app = FastAPI(
         title="semcache admin",
         version=semcache.__version__,
@@ -44,6 +45,8 @@ def review_app(service: ReviewService, costing: Costing) -> FastAPI:
     app.include_router(reading_routes(service))
     app.include_router(deciding_routes(service))
     app.include_router(costing_routes(costing))
+    if eraser is not None:
+        app.include_router(erasing_routes(service, eraser))
     _refusals(app)
     return app
 

@@ -199,6 +199,15 @@ class ExportBody(Body):
     vectors: bool = False
 
 
+class ErasureBody(Body):
+    """Which end user is to be erased, as callers name them; `digest` as the dry run gave it."""
+
+    subject: Annotated[str, Field(min_length=1, max_length=512)]
+    dry_run: bool = True
+    digest: Annotated[str, Field(max_length=64)] = ""
+    note: NoteText = ""
+
+
 class Problem(BaseModel):
     """What every refusal looks like (RFC 9457); `type` is stable, other texts are for people."""
 

@@ -11,8 +11,10 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
+from semcache.archive.erasing import Plan
+from semcache.archive.errors import ArchiveError
 from semcache.core import Completion, Entry, EntryId, ExactKey, TenantId, Usage
-from semcache.embed.fingerprint import key_in
+from semcache.embed.fingerprint import key_in, subject_digest
 from semcache.policy.loader import load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.review.access import Reviewer, Role, Tokens, TokenSpec, Tries
@@ -23,6 +25,7 @@ from semcache.review.guard import GuardRules
 from semcache.review.looking import Looking, Shelf
 from semcache.review.service import ReviewRules, ReviewService
 from semcache.review_port import Sighting
+from semcache.store.erasure import Whom
 from tests.fakes.entry_store import FakeEntryStore
 from tests.fakes.evidence import FakeEvidence
 from tests.fakes.review_queue import FakeReviewQueue
@@ -104,6 +107,31 @@ SECRETS = {role: f"{role}-secret-long-enough" for role in Role}
 
 
 @dataclass
+class FakeEraser:
+    """Erases nobody, and remembers who should have been."""
+
+    found: dict[str, int] = field(default_factory=lambda: {"entries": 2})
+    asked: list[tuple[str, str, str, str]] = field(default_factory=list)
+    fault: Exception | None = None
+
+    async def plan(self, tenant: TenantId, name: str) -> Plan:
+        if not name.strip():
+            raise ArchiveError("name an end user")
+        return Plan(Whom(subject_digest(tenant, name)), dict(self.found))
+
+    async def erase(self, tenant: TenantId, name: str, by: str, note: str = "") -> dict[str, Any]:
+        if self.fault is not None:
+            raise self.fault
+        self.asked.append((tenant, name, by, note))
+        return {"id": "er_" + "0" * 24, "tenant": tenant, "removed": self.found}
+
+    def receipt(self, id: str) -> dict[str, Any]:
+        if id != "er_" + "0" * 24:
+            raise ArchiveError("none")
+        return {"id": id, "tenant": ACME}
+
+
+@dataclass
 class Scene:
     clock: Clock
     store: FakeEntryStore
@@ -116,6 +144,7 @@ class Scene:
     costing: Costing
     tokens: Tokens = field(init=False)
     apps: list[tuple[ReviewService, Costing, FastAPI]] = field(default_factory=list)
+    eraser: FakeEraser = field(default_factory=FakeEraser)
 
     def __post_init__(self) -> None:
         specs = [TokenSpec(who.name, SECRETS[who.role], who.role, (ACME,)) for who in ROLES.values()]
@@ -144,7 +173,7 @@ class Scene:
         for service, costing, app in self.apps:
             if service is self.service and costing is self.costing:
                 return app
-        self.apps.append((self.service, self.costing, review_app(self.service, self.costing)))
+        self.apps.append((self.service, self.costing, review_app(self.service, self.costing, self.eraser)))
         return self.apps[-1][2]
 
     def client(self, role: Role | None = Role.OPERATOR, rules: GuardRules | None = None) -> httpx.AsyncClient:

@@ -25,7 +25,7 @@ V1 = f"/v1/tenants/{ACME}"
 def routes(at: Scene) -> list[tuple[str, str, Role]]:
     """Method, path and least role of every route under the API, as the application has them."""
     found = []
-    for route in _all(review_app(at.service, at.costing).router):
+    for route in _all(review_app(at.service, at.costing, at.eraser).router):
         if route.path.startswith("/v1/") and route.path != "/v1/openapi.json":
             role = Role((route.openapi_extra or {})["x-role"])
             found += [(method, route.path, role) for method in route.methods or ()]

@@ -76,7 +76,7 @@ def test_every_problem_is_explained(at: Scene) -> None:
     codes |= set(re.findall(r'problem\(\s*\d+,\s*"([a-z-]+)"', source))
     text = DOCUMENT.read_text(encoding="utf-8")
     assert not {code for code in codes if f"`{code}`" not in text}
-    assert review_app(at.service, at.costing).openapi_url in text
+    assert review_app(at.service, at.costing, at.eraser).openapi_url in text
 
 
 def test_the_verifier_is_loaded_when_it_is_first_asked() -> None:
