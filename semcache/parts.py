@@ -156,10 +156,24 @@ async def warm(encoder: RoutedEncoder) -> None:
 
 async def tidying(store: RedisStore) -> None:
     """Apply expiry and lowered quotas now and then; a store that is away is tried again."""
+    known = ""
     while True:
+        with contextlib.suppress(StoreError):
+            known = await _told_of_evicting(store, known)
         await asyncio.sleep(random.uniform(0.5, 1.5) * _TIDY_EVERY)  # noqa: S311 - only spreads workers out
         with contextlib.suppress(StoreError):
             await store.tidy()
+
+
+async def _told_of_evicting(store: RedisStore, known: str) -> str:
+    evicts = await store.evicts()
+    if evicts and evicts != known:
+        _log.error(
+            "the store drops keys when it is full: what reviewers and callers barred may be forgotten; "
+            "set maxmemory-policy noeviction, quotas keep its size",
+            maxmemory_policy=evicts,
+        )
+    return evicts
 
 
 def policies_of(settings: Settings) -> PolicySnapshot:

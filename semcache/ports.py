@@ -278,8 +278,8 @@ class EntryStore(Protocol):
 
         The first item is `StoreReset` (the follower compares its state with the store after it), but with a
         `cursor` whose place the stream still holds: then what came after that place follows. The cursor is moved
-        to each change once the next item is asked for. A None or a change proves that the store was reachable a
-        moment ago.
+        to each change once the next item is asked for. A None says that everything was given that was done before
+        it was waited for; a change alone does not, since more may be left behind it.
 
         Raises:
             StoreError: the connection is lost; call again to resume (begins with StoreReset).

@@ -136,7 +136,7 @@ async def test_exemplars_on_their_way_are_a_start() -> None:
             worker.store.say(StoreReset())
             await until(lambda: told(health) == (False, ("classifier",), ()))
             worker.clock.at += START_WITHIN
-            worker.store.say(None)
+            worker.store.say(None, None)  # the second was waited for since then
             await until(lambda: told(health) == (True, (), ("classifier",)))
             multi.gate.set()
             await until(lambda: told(health) == (True, (), ()))

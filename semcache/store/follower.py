@@ -3,7 +3,8 @@
 Items of the stream are numbered one by one by the scripts that write them, beginning at the time
 in microseconds when the store was new, so a hole in the numbers, a number that went back, or another identity of the store means that something was
 missed: the follower is told to rebuild. The identity is a random word kept in the store itself;
-a flush removes it, a restore of an old backup brings the numbers back.
+a flush removes it, a restore of an old backup brings the numbers back. Of the last one the log is told by name: what was
+rejected or deleted since that backup is not in the store any more, and nobody but an operator knows what that was.
 
 This module holds one connection of its own and knows nothing of entries.
 """
@@ -16,6 +17,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
+import structlog
 from redis import exceptions as redis_errors
 from redis.asyncio.connection import AbstractConnection
 
@@ -27,7 +29,8 @@ from semcache.store.keys import Keys
 from semcache.store.link import Argument, Link, Reply, exchange
 from semcache.store.shapes import a_list, a_number, bytes_or_nil, some_bytes
 
-BLOCK_MS = 400
+_log = structlog.get_logger()
+BLOCK_MS = 250
 BATCH = 256
 
 
@@ -40,6 +43,26 @@ class _Place:
     behind: bool = False
 
 
+@dataclass(slots=True)
+class Seen:
+    """The state of a store that was seen last, over all connections of one process, and by whoever kept the cursor."""
+
+    identity: bytes = b""
+    number: int = 0
+
+    def meet(self, place: _Place, cursor: StreamCursor) -> None:
+        """Note the present state, and say so where it is an older one of the same store."""
+        told = cursor.number if cursor.identity == place.identity.decode("latin-1") else 0
+        last = max(told, self.number if self.identity == place.identity else 0)
+        if place.number < last:
+            _log.error(
+                "the store was put back to an older state: what was rejected or deleted since then may be served "
+                "again; invalidate the tenants that this matters to",
+                changes_lost=last - place.number,
+            )
+        self.identity, self.number = place.identity, place.number
+
+
 @dataclass(frozen=True, slots=True)
 class _Polled:
     items: tuple[tuple[int, list[bytes]], ...]
@@ -48,7 +71,7 @@ class _Polled:
 
 
 async def follow(
-    link: Link | ClusterLink, keys: Keys, deadline: float, cursor: StreamCursor | None = None
+    link: Link | ClusterLink, keys: Keys, deadline: float, seen: Seen, cursor: StreamCursor | None = None
 ) -> AsyncIterator[Change | None]:
     """Follow from now on, or from where `cursor` stands; see `EntryStore.changes`.
 
@@ -56,6 +79,7 @@ async def follow(
         link: Where connections come from.
         keys: Names of the stream, its sequence and the identity.
         deadline: Seconds within which the server must answer, beyond the time it may block.
+        seen: What this process has seen of the store before; kept up to date.
         cursor: Told of every step.
 
     Raises:
@@ -65,6 +89,7 @@ async def follow(
     connection = await link.connection(keys.shared("changes"))
     try:
         place = await _start(connection, keys, deadline)
+        seen.meet(place, cursor)
         if cursor.identity == place.identity.decode("latin-1") and cursor.number <= place.number:
             place.number = cursor.number
         else:
@@ -74,17 +99,18 @@ async def follow(
             polled = await _poll(connection, keys, place, deadline)
             if _is_lost(place, polled):
                 place = await _start(connection, keys, deadline)
+                seen.meet(place, cursor)
                 _tell(cursor, place)
                 yield StoreReset()
                 continue
             for number, fields in polled.items:
                 for change in parse(fields):
                     yield change
-                place.number = number
+                seen.number = place.number = number
                 _tell(cursor, place)
             place.behind = not polled.items and polled.number > place.number
-            if not polled.items:
-                yield None
+            if len(polled.items) < BATCH:
+                yield None  # nothing was left over
     finally:
         await connection.disconnect(nowait=True)
 

@@ -23,7 +23,7 @@ from semcache.errors import StoreError
 from semcache.ports import Change, Clock, Glimpses, Selector, StreamCursor
 from semcache.store.browse import Counts, Page, TenantReader
 from semcache.store.cluster import open_link
-from semcache.store.follower import follow
+from semcache.store.follower import Seen, follow
 from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
 from semcache.store.link import Argument, LinkRules, Reply
 from semcache.store.packing import OVERHEAD as OVERHEAD  # noqa: PLC0414  handed on
@@ -71,6 +71,7 @@ class RedisStore:
         self._rules = rules
         self._clock = clock
         self._keys = keys
+        self._seen = Seen()
 
     @property
     def is_open(self) -> bool:
@@ -218,11 +219,25 @@ class RedisStore:
 
     def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         """Follow the change stream on a connection of its own; see `EntryStore.changes`."""
-        return follow(self._link, self._keys, max(1.0, self._rules.link.deadline), cursor)
+        return follow(self._link, self._keys, max(1.0, self._rules.link.deadline), self._seen, cursor)
 
     async def ping(self) -> None:
         """Prove the store answers and takes writes."""
         await self._link.call("SET", self._keys.shared("ping"), "1", "PX", 60_000)
+
+    async def evicts(self) -> str:
+        """Name the rule by which the server drops keys when it is full; `""` where it drops none.
+
+        Entries may go any time; but with them go the questions that they were barred from, and the counters of
+        invalidations: whatever this names may be forgotten too.
+
+        Raises:
+            StoreError: unreachable, late, or not allowed to be asked.
+        """
+        said = some_bytes(await self._link.call("INFO", "memory")).decode("utf-8", "replace")
+        told = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
+        policy = told.get("maxmemory_policy", "")
+        return "" if policy == "noeviction" or told.get("maxmemory", "0") == "0" else policy
 
     async def tenants(self) -> list[TenantId]:
         """List the tenants that hold entries, or lately did."""
