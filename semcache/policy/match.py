@@ -33,6 +33,8 @@ MODES = (Mode.OFF, Mode.SHADOW, Mode.EXACT, Mode.SEMANTIC)
 """Strictest first."""
 SCOPES = (Scope.USER, Scope.TENANT)
 """Narrowest first."""
+CONFIRMED_BY = tuple(ConfirmedBy)
+"""Strictest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +238,9 @@ def _stricter_review(a: ReviewPolicy, b: ReviewPolicy) -> ReviewPolicy:
     )
 
 
-_CONFIRMED_BY = tuple(ConfirmedBy)
-
-
 def stricter_confirmation(a: Confirmation, b: Confirmation) -> Confirmation:
     """Combine what two domains ask of answers that are new."""
-    return Confirmation(max(a.by, b.by, key=_CONFIRMED_BY.index), max(a.users, b.users))
+    return Confirmation(max(a.by, b.by, key=CONFIRMED_BY.index), max(a.users, b.users))
 
 
 def _common_scales(a: Sequence[EncoderScale], b: Sequence[EncoderScale]) -> tuple[EncoderScale, ...]:

@@ -22,6 +22,7 @@ from semcache.policy.effective import domain_policy
 from semcache.policy.exemplars import BUILT_IN
 from semcache.policy.history_knobs import history_policy
 from semcache.policy.match import (
+    CONFIRMED_BY,
     MODES,
     CompiledRule,
     compile_rules,
@@ -66,9 +67,10 @@ class TenantPolicies:
         """Name a combination (`a+b`) by its strictest domain."""
         return max(names.split("+"), key=self._rank)
 
-    def _rank(self, name: str) -> tuple[int, float, float, str]:
+    def _rank(self, name: str) -> tuple[int, float, float, int, int, str]:
         policy = self.domains[name]
-        return -MODES.index(policy.mode), policy.threshold, policy.verified_threshold, name
+        asked = CONFIRMED_BY.index(policy.confirmation.by), policy.confirmation.users
+        return -MODES.index(policy.mode), policy.threshold, policy.verified_threshold, *asked, name
 
 
 @dataclass(frozen=True, slots=True)
