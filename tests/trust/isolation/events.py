@@ -1,0 +1,113 @@
+"""What befalls the processes while everybody asks: new policies, kills, restarts, a replica that joins, a store that dies.
+
+One thing at a time, each to its end: then the book knows again what is in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.trust.isolation.fleet import Fleet, Replica
+from tests.trust.isolation.model import Book
+from tests.trust.isolation.world import TENANTS, State, Tenant
+
+if TYPE_CHECKING:
+    from tests.trust.isolation.run import Tally
+
+KINDS = ("policy", "kill", "policy", "store", "policy", "restart", "join", "policy")
+
+
+@dataclass
+class Events:
+    """Makes things happen, spread over the run."""
+
+    fleet: Fleet
+    book: Book
+    tally: Tally
+    by: Random
+    clock: Callable[[], float] = time.monotonic
+    _states: dict[str, State] = field(default_factory=dict)
+
+    async def happen(self, count: int, share: Callable[[], float]) -> None:
+        """Let `count` things happen, each when its share of the run is done."""
+        for number in range(count):
+            while share() < (number + 0.5) / (count + 1):  # noqa: ASYNC110 - nothing is told of each ask
+                await asyncio.sleep(0.02)
+            if share() >= 1.0:
+                return
+            kind = KINDS[number % len(KINDS)]
+            before = self.clock()
+            name = await self._one(kind)
+            self.tally.events[name] += 1
+            self.tally.last.append(f"-- {name}, {self.clock() - before:.2f} s")
+
+    async def _one(self, kind: str) -> str:
+        match kind:
+            case "policy":
+                return await self._policy(self.by.choice([one for one in TENANTS if len(one.states) > 1]))
+            case "kill":
+                return await self._kill(self.by.choice(self.fleet.up()))
+            case "store":
+                return await self._store()
+            case "restart":
+                return await self._restart(self.by.choice(self.fleet.up()))
+            case _:
+                return await self._join()
+
+    async def _policy(self, tenant: Tenant) -> str:
+        """Change a tenant's policy, and know when every worker has it."""
+        now = self._states.get(tenant.name, State.BASE)
+        state = self.by.choice([one for one in tenant.states if one is not now])
+        before = [(one, await one.generation()) for one in self.fleet.up()]
+        era = self.book.policy_begun(tenant.name, state, self.clock())
+        self.fleet.write(tenant, state)
+        if state is State.REMOVED:
+            # A file that vanished counts as an accident until somebody means it.
+            for one, _ in before:
+                one.read_again()
+        for one, generation in before:
+            await one.until_taken(generation)
+        era.taken = self.clock()
+        self._states[tenant.name] = state
+        return f"policy {state.value}"
+
+    async def _kill(self, replica: Replica) -> str:
+        await replica.kill()
+        await asyncio.sleep(self.by.uniform(0.0, 0.5))
+        await replica.start()
+        return "kill -9 of a replica"
+
+    async def _restart(self, replica: Replica) -> str:
+        code = await replica.stop()
+        if code:
+            self.tally.faults.append(f"{replica.name} ended with {code} after SIGTERM")
+        await replica.start()
+        return "SIGTERM of a replica"
+
+    async def _store(self) -> str:
+        """Kill the store, and start it on the same data."""
+        begun, place = self.clock(), len(self.book.crashes)
+        self.book.crashes.append((begun, float("inf")))
+        self.fleet.valkey.kill()
+        await asyncio.sleep(self.by.uniform(0.0, 1.0))
+        await self.fleet.valkey.start()
+        for one in self.fleet.up():
+            await one.until_well()
+        self.book.crashes[place] = (begun, self.clock() + 1.0)
+        return "kill -9 of the store"
+
+    async def _join(self) -> str:
+        """A third replica comes, or goes."""
+        third = next((one for one in self.fleet.replicas if one.name == "three"), None)
+        if third is not None and third.is_up:
+            await third.stop()
+            return "a replica leaves"
+        if third is None:
+            third = self.fleet.replica("three")
+        await third.start()
+        return "a replica joins"
