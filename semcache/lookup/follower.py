@@ -56,6 +56,7 @@ class FollowerState:
     comparisons: int
     ghosts: int
     refused: int
+    foreign: int
 
 
 class Kept(Protocol):
@@ -138,6 +139,7 @@ class Follower:
             comparisons=counts.comparisons,
             ghosts=counts.ghosts,
             refused=counts.refused,
+            foreign=counts.foreign,
         )
 
     @property

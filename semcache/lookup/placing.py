@@ -91,6 +91,8 @@ class PlacingCounts:
     """Vectors removed because their entry was gone, found by comparing or reported by searches."""
     refused: int = 0
     """Entries whose vector the index did not take."""
+    foreign: int = 0
+    """Entries whose vector is of an encoder that is not in service, as the last whole comparison met them."""
 
 
 class Placer:
@@ -103,6 +105,7 @@ class Placer:
         self._index = index
         self._generations = generations
         self._touched: set[EntryId] | None = None
+        self._foreign = 0
         self.counts = PlacingCounts()
 
     async def reread(self, tenant: TenantId, entry_ids: Sequence[EntryId]) -> int:
@@ -149,6 +152,7 @@ class Placer:
         """
         touched = self._touched = set[EntryId]()
         self.counts.scanned = 0
+        self._foreign = 0
         breath = _Breath(hurried=hurried)
         # Hashes and not names: 8 bytes each. One that comes twice keeps a ghost, which harms nobody.
         seen = array("q")
@@ -172,6 +176,8 @@ class Placer:
         finally:
             self._touched = None
         self.counts.comparisons += 1
+        if tenant is None:
+            self.counts.foreign = self._foreign
         return not lost()
 
     async def _mend(self, page: Glimpses, start: int, touched: AbstractSet[EntryId]) -> None:
@@ -202,6 +208,7 @@ class Placer:
             or embedding.encoder not in self._generations()
             or entry.status is ReviewStatus.REJECTED
         ):
+            self._foreign += embedding is not None and embedding.encoder not in self._generations()
             await self._index.remove((entry.id,))
             return
         try:

@@ -28,6 +28,7 @@ no quoted tenant can produce.
     lint:<day>    what keeps prompts from being reused (`store.lint_shelf`)
     alr, all      alarms that are raised, and their last changes (`store.alarm_shelf`)
     warm          heads of prompts to compute beforehand (`store.warm_shelf`)
+    gs, g:<digest>  vectors of encoders that are not in service (`store.vector_shelf`)
     cost:<day>    what requests cost (`store.cost_book`, whose keys all begin with cost)
 
 This module knows no Redis: it only names.

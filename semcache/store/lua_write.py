@@ -63,6 +63,9 @@ local function drop(id, h)
   redis.call('DEL', base..'e:'..id, base..'rw:'..id, base..'ra:'..id, base..'c:'..id)
   redis.pcall('ZREM', base..'rq', id)
   redis.pcall('ZREM', base..'rt', id)
+  -- Vectors of other encoders (`store.vector_shelf`); mostly there are none.
+  local others = redis.pcall('HKEYS', base..'gs')
+  for i = 1, #others do redis.pcall('HDEL', base..'g:'..others[i], id) end
   if h then untrace(id, h) end
   uncount(id)
   return h
