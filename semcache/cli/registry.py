@@ -26,6 +26,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "policy": "policy:app",
         "eval": "eval:app",
         "entries": "entries:app",
+        "vectors": "vectors:app",
         "erase": "erase:erase",
         "review": "review:app",
         "keys": "keys:app",
