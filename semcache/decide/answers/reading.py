@@ -71,10 +71,13 @@ class Answer:
     refuses: bool
 
 
-@lru_cache(maxsize=256)
 def read_answer(text: str) -> Answer:
     """Take an answer apart; any text will do."""
-    text = text[:MAX_CHARACTERS].strip()
+    return _read(text[:MAX_CHARACTERS].strip())
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> Answer:
     fenced = [match.strip() for match in _FENCE.findall(text)]
     rest = _FENCE.sub("\n", text)
     quoted = [match.strip() for match in _INLINE.findall(rest)]

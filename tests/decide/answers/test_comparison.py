@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semcache.decide.answers import reading
 from semcache.decide.answers.comparison import compare
 
 HERE = Path(__file__).parent
@@ -149,3 +150,8 @@ def test_hostile_texts_cost_little(evil: str) -> None:
     begun = time.process_time()
     compare(evil, evil + "1", evil + "2")
     assert time.process_time() - begun < 2.0
+
+
+def test_what_is_remembered_of_an_answer_is_no_longer_than_what_is_read_of_it() -> None:
+    read = "word " * (reading.MAX_CHARACTERS // 5)
+    assert reading.read_answer(read + "x" * 1_000_000) is reading.read_answer(read + "y" * 1_000_000)

@@ -147,3 +147,11 @@ def test_long_texts_are_compared_in_bounded_time() -> None:
     began = time.process_time()
     TRAITS.row("dog cat animal buy sell " * 60, "poodle ticket berlin went canceled " * 60, 0.5)
     assert time.process_time() - began < 0.5
+
+
+def test_only_short_texts_are_remembered() -> None:
+    traits = TRAITS
+    short, long = "where is the red door", "where is the red door " * 200
+    assert traits.words(short) is traits.words(short)
+    assert traits.words(long) is not traits.words(long)
+    assert traits.words(long) == traits.words(long)
