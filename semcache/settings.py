@@ -88,6 +88,8 @@ class LimitSettings(Strict):
     body_bytes: Annotated[int, Field(gt=0)] = 16 << 20
     body_seconds: Seconds = 30.0
     header_seconds: Seconds = 15.0
+    header_bytes: Annotated[int, Field(ge=4096)] = 64 << 10
+    write_seconds: Seconds = 30.0
     concurrent_requests: Annotated[int, Field(gt=0)] = 2000
     drain_seconds: Seconds = 30.0
 

@@ -25,7 +25,7 @@ from semcache.cli.logs import configure_logs
 from semcache.cli.options import Config, Data, Policies, settings_from
 from semcache.cli.screen import Screen
 from semcache.errors import SemcacheError
-from semcache.proxy.deadlines import HeadDeadlineProtocol
+from semcache.proxy.connection import client_protocol
 from semcache.settings import Settings, load_settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -134,7 +134,10 @@ class _Server(uvicorn.Server):
 
 
 def _server(settings: Settings, inner: Any, ready: Callable[[], None]) -> _Server:
-    protocol = type("Protocol", (HeadDeadlineProtocol,), {"head_deadline": settings.limits.header_seconds})
+    limits = settings.limits
+    protocol = client_protocol(
+        head_seconds=limits.header_seconds, head_bytes=limits.header_bytes, write_seconds=limits.write_seconds
+    )
     config = uvicorn.Config(
         inner,
         http=protocol,

@@ -15,7 +15,7 @@ import uvicorn
 
 from semcache.app import App, Wiring
 from semcache.errors import SemcacheError
-from semcache.proxy.deadlines import HeadDeadlineProtocol
+from semcache.proxy.connection import client_protocol
 from semcache.settings import Settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -64,7 +64,10 @@ def _calm_collector() -> None:
 
 def make_server(settings: Settings, app: App, on_ready: Callable[[], None]) -> Server:
     """Build the server of one worker."""
-    protocol = type("Protocol", (HeadDeadlineProtocol,), {"head_deadline": settings.limits.header_seconds})
+    limits = settings.limits
+    protocol = client_protocol(
+        head_seconds=limits.header_seconds, head_bytes=limits.header_bytes, write_seconds=limits.write_seconds
+    )
     config = uvicorn.Config(
         app,
         http=protocol,

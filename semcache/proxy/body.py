@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from typing import Any
 
 import orjson
@@ -102,13 +103,17 @@ def _is_deeper(value: Any, most: int) -> bool:
 
 
 def _lenient(body: bytes) -> Any:
-    """Parse with the standard library, which admits lone surrogates; still no NaN, no deep nesting."""
+    """Parse with the standard library, which admits lone surrogates; still no NaN, no infinity, no deep nesting."""
 
     def refuse(constant: str) -> Any:
         raise ValueError(f"{constant} is not JSON")
 
+    def finite(text: str) -> float:
+        number = float(text)
+        return number if math.isfinite(number) else refuse(text)
+
     try:
-        return json.loads(body.decode(), parse_constant=refuse)
+        return json.loads(body.decode(), parse_constant=refuse, parse_float=finite)
     except (ValueError, RecursionError) as error:
         message = "The body is not valid JSON."
         raise RequestError(message, code="invalid_json") from error
