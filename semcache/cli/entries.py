@@ -16,9 +16,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from semcache.cli.entries_archive import export, import_
 from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.screen import wide_console
 from semcache.core import Entry, EntryId, ReviewStatus, TenantId
+from semcache.decide.confirming import counted
 from semcache.errors import SemcacheError, StoreError
 from semcache.parts import open_store
 from semcache.ports import Selector
@@ -27,7 +29,9 @@ from semcache.settings import Settings
 from semcache.store.browse import Counts, Page
 from semcache.store.redis_store import RedisStore
 
-app = typer.Typer(help="Stored answers: list, show, delete.", no_args_is_help=True)
+app = typer.Typer(help="Stored answers: list, show, delete, export, import.", no_args_is_help=True)
+app.command("export")(export)
+app.command("import")(import_)
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Tag = Annotated[str, typer.Option(help="Only entries with this tag.")]
 Namespace = Annotated[str, typer.Option(help="Only entries of this namespace (its digest).")]
@@ -175,6 +179,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "stored": _time(entry.created_at),
         "expires": _time(entry.expires_at),
         "vector": entry.embedding is not None,
+        "confirmed": counted(entry),
         "tags": entry.tags,
         "question": question,
     }

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from semcache.core import CachePolicy, Entry, TenantId
+from semcache.decide.confirming import counted
 from semcache.review import searching
 from semcache.review.access import Reviewer, Role
 from semcache.review.answers import text_of
@@ -115,6 +116,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "seconds": entry.seconds,
         "may_be_public": bool(entry.commons),
         "has_vector": entry.embedding is not None,
+        "confirmed": counted(entry),
         "usage": asdict(entry.completion.usage) if entry.completion.usage else None,
         "review": {
             "by": review.by,
@@ -146,6 +148,7 @@ def view_json(view: EntryView) -> dict[str, Any]:
         "entry": entry_json(view.entry),
         "may_edit": view.may_edit,
         "verified": view.is_vouched,
+        "shared": view.is_shared,
         "questions": [_plain(question) for question in view.questions],
         "versions": [entry_json(entry) for entry in view.versions],
         "opinions": [_plain(opinion) for opinion in view.opinions],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from semcache.core import CachePolicy, Directives, Entry, EntryId, TenantId
+from semcache.decide.confirming import NOBODY, is_unconfirmed
 from semcache.decide.risk.fixed import clopper_pearson
 from semcache.decide.risk.standing import Standing
 from semcache.decide.spans import Objection, explain_spans
@@ -84,6 +85,13 @@ class Looking:
             policy = next(iter(self._any_policy()), None)
         return policy is not None and vouched(policy, Directives(), entry, self.clock.now())
 
+    def is_shared(self, entry: Entry) -> bool:
+        """True when others than its author get an entry today, as far as their number goes (`decide.confirming`)."""
+        if entry.tenant == PUBLIC:
+            return True
+        policy = self.policy_of(entry.tenant, entry.domain)
+        return policy is not None and not is_unconfirmed(policy, entry, NOBODY, self.is_vouched(entry))
+
     def _any_policy(self) -> list[CachePolicy]:
         # A public answer's flag is bound to no policy of one tenant.
         return [policy for known in self.policies().by_tenant.values() for policy in known.domains.values()]
@@ -145,6 +153,7 @@ class Looking:
             answer=text_of(entry.completion),
             may_edit=may_edit(entry.completion),
             is_vouched=self.is_vouched(entry),
+            is_shared=self.is_shared(entry),
             policy=self.policy_of(tenant, entry.domain),
             questions=tuple(questions),
             versions=tuple(versions),

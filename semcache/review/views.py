@@ -92,6 +92,7 @@ class EntryView:
         answer: its text, None where it is more than a text.
         may_edit: the text may be replaced.
         is_vouched: it counts as verified today.
+        is_shared: others than its author get it.
         policy: of its domain, None when that is gone.
         questions, versions, opinions, labels, lines: newest first, as many as are kept.
         waiting: its place in the queue.
@@ -104,6 +105,7 @@ class EntryView:
     answer: str | None
     may_edit: bool
     is_vouched: bool
+    is_shared: bool
     policy: CachePolicy | None
     questions: tuple[Question, ...]
     versions: tuple[Entry, ...]

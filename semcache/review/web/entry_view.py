@@ -14,6 +14,7 @@ import orjson
 
 from semcache.core import CachePolicy, Entry
 from semcache.cost.prices import micro_usd
+from semcache.decide.confirming import counted, is_asked_for
 from semcache.decide.spans import Objection
 from semcache.evidence_port import Finding, Label
 from semcache.review.answers import calls_of, is_vectors, text_of, thought_of
@@ -322,6 +323,9 @@ def _facts(view: EntryView, ui: Ui) -> Iterator[Fact]:
     yield Fact("entry.size", t.size(entry.completion.size))
     if view.flags:
         yield Fact("entry.flags", t.number(view.flags))
+    if view.policy is not None and is_asked_for(view.policy):
+        yield Fact("entry.confirmed", t.number(counted(entry)))
+        yield Fact("entry.shared", t("entry.yes" if view.is_shared else "entry.no"))
     yield from _decided(entry, ui)
     yield Fact("entry.id", entry.id, look="mono")
 
