@@ -7,6 +7,7 @@ longer than a start does.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -133,6 +134,7 @@ class Health:
         yield "semcache_near_entries", "Entries in this worker's near cache.", entries
         yield "semcache_near_bytes", "Bytes in this worker's near cache.", size
         yield "semcache_inflight", "Requests being handled.", self.gate.inside
+        yield "semcache_tasks", "Tasks on this worker's event loop.", len(asyncio.all_tasks())
         for part in ("store", "index", "encoder", "classifier", "policies"):
             yield (
                 f"semcache_degraded_{part}",
