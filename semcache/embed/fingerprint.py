@@ -166,11 +166,15 @@ def _message(message: Any) -> Any:
 
 
 def _part(part: Any) -> Any:
-    """One content part: text as a canonical string, anything else as it is (URLs and data in full)."""
-    if isinstance(part, dict):
-        part = {name: value for name, value in part.items() if name != "cache_control"}
-        if part.keys() == {"type", "text"} and part["type"] == "text" and isinstance(part["text"], str):
-            return canonical_text(part["text"])
+    """One content part: text as a canonical string, anything else as it is (URLs and data in full).
+
+    What is no part at all, such as a bare string, stands in a list of its own: it is not the text that it looks like.
+    """
+    if not isinstance(part, dict):
+        return [part]
+    part = {name: value for name, value in part.items() if name != "cache_control"}
+    if part.keys() == {"type", "text"} and part["type"] == "text" and isinstance(part["text"], str):
+        return canonical_text(part["text"])
     return part
 
 

@@ -113,6 +113,27 @@ def test_two_text_parts_are_not_one_text_with_a_line_break() -> None:
     assert keys(two) != keys(with_message(3, content="a\nb"))
 
 
+@pytest.mark.parametrize("position", range(4))
+def test_a_bare_string_in_a_list_is_not_the_text_that_it_looks_like(position: int) -> None:
+    def said(content: Any) -> tuple[str, str]:
+        return keys(with_message(position, content=content))
+
+    text, picture = BODY["messages"][position]["content"], {"type": "image_url", "image_url": {"url": "u"}}
+    part = {"type": "text", "text": text}
+    forms = [
+        text,
+        [text],
+        [[text]],
+        [part, picture],
+        [text, picture],
+        [{"": text}],
+        [part, part],
+        [part, text],
+    ]
+    assert len({said(form) for form in forms}) == len(forms)
+    assert said([part]) == said(text), "a lone text part says the same"
+
+
 def test_where_text_parts_meet_and_what_stands_beside_their_text_counts() -> None:
     def parts(*texts: str, **beside: Any) -> Any:
         return keys(with_message(3, content=[{"type": "text", "text": text, **beside} for text in texts]))

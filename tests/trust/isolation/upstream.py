@@ -54,11 +54,13 @@ class Stamping:
             ("model", ask.model),
             ("messages", messages_of(ask)),
             ("temperature", ask.temperature),
-            ("max_tokens", ask.max_tokens),
             ("x_side", ask.extra or None),
         ):
             if body.get(name) != said:
                 self.wrong.append(f"ask {ask.number}: {name} is {body.get(name)!r}, was {said!r}")
+        limit = body.get("max_tokens", body.get("max_completion_tokens"))
+        if limit != ask.max_tokens:
+            self.wrong.append(f"ask {ask.number}: the limit is {limit!r}, was {ask.max_tokens!r}")
 
 
 def _after(pause: float, stamp: str, stream: bool) -> Behaviour:
