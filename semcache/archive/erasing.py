@@ -107,7 +107,7 @@ class Eraser:
         clock: Clock,
         new_id: Callable[[], str] = _fresh_id,
     ) -> None:
-        self._site = site
+        self.site = site
         self._shelf = shelf
         self._verdicts = verdicts
         self._clock = clock
@@ -140,7 +140,7 @@ class Eraser:
         """
         whom, begun = await self._whom(tenant, name), self._clock.now()
         erasure = Erasure(begun, tenant, whom.subject, tuple(sorted(whom.authors)), f"er_{self._new_id()}")
-        digest = await asyncio.to_thread(journal.append, self._site.journal, erasure)
+        digest = await asyncio.to_thread(journal.append, self.site.journal, erasure)
         named = {"subject": whom.subject, "receipt": erasure.receipt}
         await self._verdicts.write(tenant, Act(by, begun, "erase", after=named, note=note))
         removed, unreached = await self._removed(erasure)
@@ -161,7 +161,7 @@ class Eraser:
         after = named | {"digest": done.digest, "removed": sum(removed.values())}
         line = await self._verdicts.write(tenant, Act(by, done.done, "erased", after=after))
         told = {"number": line.number, "digest": line.digest}
-        return await asyncio.to_thread(receipts.write, self._site.data, done, told)
+        return await asyncio.to_thread(receipts.write, self.site.data, done, told)
 
     def receipt(self, id: str) -> dict[str, Any]:
         """Give a receipt by its id.
@@ -170,7 +170,16 @@ class Eraser:
             ArchiveError: there is none, or it was changed since.
             OSError: it cannot be read.
         """
-        return receipts.read(self._site.data, id)
+        return receipts.read(self.site.data, id)
+
+    async def known(self, tenant: TenantId) -> list[Erasure]:
+        """Give the erasures that the store itself knows of.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        told = await self._shelf.erased(tenant)
+        return [Erasure(at, tenant, who, tuple(sorted(authors)), "") for who, (at, authors) in told.items()]
 
     async def replay(self, erasures: Sequence[Erasure]) -> dict[str, int]:
         """Do again what journals say; gives what was removed. Also those that this store knows of itself.
@@ -178,12 +187,8 @@ class Eraser:
         Raises:
             StoreError, OSError: as `erase`.
         """
-        known = [erasures]
-        for tenant in sorted({one.tenant for one in erasures}):
-            told = await self._shelf.erased(TenantId(tenant))
-            known.append(
-                [Erasure(at, tenant, who, tuple(sorted(authors)), "") for who, (at, authors) in told.items()]
-            )
+        tenants = sorted({one.tenant for one in erasures})
+        known = [erasures, *[await self.known(TenantId(tenant)) for tenant in tenants]]
         removed: dict[str, int] = {}
         for erasure in journal.merged(known):
             counts, _ = await self._removed(erasure, rewrite=False)
@@ -224,15 +229,15 @@ class Eraser:
         def is_name(text: str) -> bool:
             return subject_digest(tenant, text) == subject
 
-        return await asyncio.to_thread(redact, self._site.data / "ledger", tenant, is_name, remove=remove)
+        return await asyncio.to_thread(redact, self.site.data / "ledger", tenant, is_name, remove=remove)
 
     async def _rewritten(self) -> list[str]:
         """Have the server's files written anew; gives what could not be."""
         left = [
             f"{folder}: a damaged file that the store moved aside; delete it once nobody wants to look into it"
-            for folder in sorted((self._site.data / "valkey").glob("unreadable-*"))
+            for folder in sorted((self.site.data / "valkey").glob("unreadable-*"))
         ]
-        if self._site.embedded:
+        if self.site.embedded:
             await self._write_anew()
             return left
         left.append("snapshots and replicas of your Redis: their own tools write them anew")
@@ -243,7 +248,7 @@ class Eraser:
         return left
 
     async def _write_anew(self) -> None:
-        writer = FileWriter(self._site.url)
+        writer = FileWriter(self.site.url)
         try:
             await writer.rewrite()
         finally:

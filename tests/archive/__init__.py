@@ -1,0 +1,1 @@
+"""Tests of what leaves a deployment and comes back to it."""
