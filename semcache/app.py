@@ -27,10 +27,8 @@ from semcache.dialects.table import BY_FAMILY
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import SemcacheError
 from semcache.health import Encoders, Health
+from semcache.index_parts import Indexing, indexing
 from semcache.journey import Backend
-from semcache.lookup.faiss_index import FaissIndex
-from semcache.lookup.follower import Follower
-from semcache.lookup.mirror import gpu_factory
 from semcache.parts import (
     Ids,
     assembler_for,
@@ -162,11 +160,10 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         classifiers = Classifiers(encoder, tasks.spawn, encoder.is_awake)
         await classifiers.prepare(policies.current, _CLASSIFIER_PATIENCE)
 
-    index = FaissIndex(new_gpu_index=gpu_factory())
     near = NearCache(settings.store.near_entries, settings.store.near_bytes)
     listeners: list[Callable[[Change], None]] = [near.on_change]
-    follower = Follower(store, index, encoder, on_change=lambda change: tell(listeners, change))
-    tasks.spawn(follower.run())
+    kept_index = indexing(settings, store, encoder, lambda change: tell(listeners, change))
+    index = await stack.enter_async_context(kept_index)
     tasks.spawn(tidying(store))
 
     later = asyncio.get_running_loop().call_soon
@@ -192,7 +189,6 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
         classifiers,
         index,
         near,
-        follower,
         backends,
         tasks,
         verifier,
@@ -209,7 +205,6 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     stack.push_async_callback(parts.uses.flush)
     parts.costs.start()
     stack.push_async_callback(parts.costs.aclose)
-    stack.push_async_callback(index.aclose)
     if prefixes is not None:
         parts.door = engine_door(f"unix:{wiring.engine_socket}")
         stack.push_async_callback(parts.door.aclose)
@@ -241,9 +236,8 @@ class _Parts:
     store: RedisStore
     encoder: RoutedEncoder | None
     classifiers: Classifiers | None
-    index: FaissIndex
+    indexing: Indexing
     near: NearCache
-    follower: Follower
     backends: dict[str, Backend]
     tasks: Tasks
     verifier: ForestVerifier | None
@@ -262,12 +256,15 @@ class _Parts:
             self.policies,
             self.encoder if self.encoder is None else Encoders(self.encoder, self.settings.encoder.preload),
             self.classifiers,
-            self.index,
+            self.indexing.index,
             self.near,
-            self.follower,
+            self.indexing.follower,
             self.gate,
         )
-        self.metrics = Metrics(lambda: (*self.health.gauges(), *self.costs.gauges()))
+        told = (self.health, self.indexing)
+        self.metrics = Metrics(
+            lambda: (*(one for part in told for one in part.gauges()), *self.costs.gauges())
+        )
         spawn, clock = self.tasks.spawn, self.clock
         around = Around(self.settings, self.store_url, self.metrics, self._snapshot, clock, spawn)
         out = sys.stdout.buffer if self.settings.log_requests else None
@@ -359,7 +356,7 @@ class _Parts:
             policies=self._snapshot,
             classifiers=self.classifiers,
             encoder=self.encoder,
-            index=self.index,
+            index=self.indexing.index,
             store=self.store,
             near=self.near,
             store_alive=self.health.store_alive,
@@ -380,7 +377,7 @@ class _Parts:
             memory=Memory(
                 encoder=self.encoder,
                 classifiers=self.classifiers,
-                index=self.index,
+                index=self.indexing.index,
                 store=self.store,
                 clock=self.clock,
                 spawn=self.tasks.spawn,

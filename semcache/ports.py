@@ -163,10 +163,9 @@ SAMPLE = 16
 
 @dataclass(frozen=True, slots=True)
 class Glimpses:
-    """Some live entries of `tenant` that may be found by meaning or have no vector, and what tells their vectors apart.
+    """Some live entries of `tenant`: `samples` are the first `SAMPLE` numbers of each vector, or all it has.
 
-    `samples` are the first `SAMPLE` numbers of each vector (fewer where it has fewer) as float16, little-endian; b""
-    without a vector. They are as stored: in length they may be off by the rounding to float16.
+    As stored: float16, little-endian, b"" without a vector, in length off by that rounding.
     """
 
     tenant: TenantId
@@ -264,9 +263,7 @@ class EntryStore(Protocol):
         ...
 
     def glimpses(self, tenant: TenantId | None = None) -> AsyncIterator[Glimpses]:
-        """Yield what `scan` would, but rejected entries, and of each only its id and a piece of its vector.
-
-        A tenth of the price: for comparing an index with the store.
+        """Yield what `scan` does, but of each entry only what tells its vector from others: a tenth of the price.
 
         Raises:
             StoreError: unreachable or late.

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from semcache.alarming.settings import AlarmSettings
 from semcache.errors import PolicyError
+from semcache.lookup.settings import IndexSettings
 from semcache.routing.checks import check_routes
 from semcache.routing.settings import AliasSettings, Name, RouteSettings
 from semcache.routing.settings import UpstreamSettings as UpstreamSettings  # noqa: PLC0414 - handed on
@@ -158,6 +159,7 @@ class Settings(BaseSettings):
     prewarm: PrewarmSettings = PrewarmSettings()
     encoder: EncoderSettings = EncoderSettings()
     store: StoreSettings = StoreSettings()
+    index: IndexSettings = IndexSettings()
     limits: LimitSettings = LimitSettings()
     ledger: LedgerSettings = LedgerSettings()
     admin: AdminSettings = AdminSettings()
