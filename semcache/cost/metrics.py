@@ -17,6 +17,7 @@ from semcache.core import Outcome, RequestRecord, Usage
 from semcache.cost.alarm_metrics import AlarmMetrics
 from semcache.cost.budget_metrics import BudgetMetrics
 from semcache.cost.call_metrics import CallMetrics
+from semcache.cost.confirm_metrics import ConfirmMetrics
 from semcache.cost.draft_metrics import DraftMetrics
 from semcache.cost.evidence_metrics import EvidenceMetrics
 from semcache.cost.ledger_metrics import LedgerMetrics
@@ -117,6 +118,7 @@ class Metrics:
         self.drafts = DraftMetrics(registry)
         self.budgets = BudgetMetrics(registry)
         self.review = ReviewMetrics(registry)
+        self.confirmations = ConfirmMetrics(registry)
         self.costs = LedgerMetrics(registry)
         self.alarms = AlarmMetrics(registry)
         self.routes = RouteMetrics(registry)

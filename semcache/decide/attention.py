@@ -9,6 +9,7 @@ Each reason says how likely it is that the answer should not have gone to this q
                    to certainty as that: the verifier has seen more than the threshold
     gate           0.1: the gate found a difference, though not one that vetoes; or one that alone stood against a hit
     draft          0.08: a model edited the answer, and checks were passed; 0.12 where it found nothing to edit
+    unconfirmed    0.05: somebody would have got it, had a reviewer vouched for it, and only reviewers can
     other-user     0.02: the first time that an answer leaves its author
     sample         0.02: nothing speaks against it; it shows what reasons do not find
     audit          0.9: the backend said something else, twice
@@ -38,7 +39,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, log1p, sqrt
 
-from semcache.core import CachePolicy, Directives, Draft, Hit
+from semcache.core import CachePolicy, ConfirmedBy, Directives, Draft, Hit
 from semcache.decide.decision import Serving, bars
 from semcache.decide.gate import Comparison, raised_bar
 from semcache.decide.reasons import Reason, Veto
@@ -56,6 +57,7 @@ _AT_THE_BAR, _OFF_THE_BAR = 0.12, 0.04
 _GATE = 0.1
 _DRAFT = 0.08
 _UNTOUCHED = 0.12
+_UNCONFIRMED = 0.05
 _OTHER_USER = 0.02
 _SAMPLE = 0.02
 _OFTENER = 10.0
@@ -75,6 +77,7 @@ class Why(StrEnum):
     GATE = "gate"
     VOLATILE = "volatile"
     PERSONAL = "personal"
+    UNCONFIRMED = "unconfirmed"
     OTHER_USER = "other-user"
     AUDIT = "audit"
     DRAFT = "draft"
@@ -182,6 +185,9 @@ def attention(
         rates = _of_equal(facts)
     else:
         rates = _of_person_and_time(facts) | _of_nearness(policy, decision, asked, facts)
+    waits = policy.confirmation.by is ConfirmedBy.HUMAN
+    if waits and isinstance(decision, Hit) and decision.unconfirmed:
+        rates[Why.UNCONFIRMED] = _UNCONFIRMED
     plenty = rates.keys() <= _PLENTY and not facts.untouched
     if plenty and not coin < policy.review.sample * _OFTENER:
         rates = {}

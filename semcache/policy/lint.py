@@ -23,6 +23,7 @@ WIDE_VERIFIED = 0.05
 def lint(source: PolicySource) -> list[Problem]:
     """Give the warnings of one file."""
     found = [*_thresholds(source), *_rules(source), *_access(source), *_unused(source), *_budgets(source)]
+    found += _confirmation(source)
     return sorted(found, key=lambda problem: problem.line)
 
 
@@ -121,3 +122,34 @@ def _budgets(source: PolicySource) -> Iterator[Problem]:
                     ("costs", "budgets", index, "labels", label[0]),
                     "no key has this label: clients choose whether they state it, and so whether the budget holds",
                 )
+
+
+def _confirmation(source: PolicySource) -> Iterator[Problem]:
+    """Warn where what is asked of new answers can never be met, or says nothing."""
+    for domain in source.policy.domains:
+        knobs = effective(source.policy, domain)
+        if knobs.confirmation.by == "none" or knobs.mode is Mode.OFF:
+            continue
+        own: Path = ("domains", domain, "confirmation")
+        place = own if own in source.lines else ("defaults", "confirmation")
+        if knobs.scope == "user":
+            if place == own:
+                yield _warn(source, place, "says nothing in scope user: no answer goes to another user")
+        elif knobs.confirmation.by == "users" and not source.policy.access.keys:
+            yield _warn(
+                source,
+                place,
+                "no user will ever count: names count from callers with a key of access.keys, and there is none",
+            )
+        elif knobs.confirmation.by == "human" and not knobs.review.enabled:
+            yield _warn(source, place, "nothing comes before a human here: review is switched off")
+        elif _others_come_in(source):
+            yield _warn(
+                source,
+                place,
+                "callers without a key of this file's get their own answers and confirm none, whatever user they name",
+            )
+
+
+def _others_come_in(source: PolicySource) -> bool:
+    return source.policy.access.anonymous == "loopback"

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.core import AloneRule, Directives, Draft, Hit, Review, ReviewPolicy, RiskPolicy
+from semcache.core import (
+    AloneRule,
+    Confirmation,
+    ConfirmedBy,
+    Directives,
+    Draft,
+    Hit,
+    Review,
+    ReviewPolicy,
+    RiskPolicy,
+)
 from semcache.decide.attention import (
     Asked,
     Attention,
@@ -241,3 +251,15 @@ def test_risks_are_like_probabilities(
         assert len(set(found.reasons)) == len(found.reasons)
         calmer = attention(rules, decision, BAR, replace(facts, vouched=True), coin)
         assert calmer.risk <= found.risk
+
+
+def test_what_only_a_reviewer_can_share_waits_for_one() -> None:
+    new = replace(CALM, shadow=True, unconfirmed=True)
+    human = replace(POLICY, confirmation=Confirmation(ConfirmedBy.HUMAN))
+    for decision in (new, replace(new, exact=True, similarity=1.0)):
+        found = attention(human, decision, BAR, Facts(served=False), 0.9)
+        assert found.reasons == ("unconfirmed",)
+        assert found.risk == pytest.approx(1 - 0.95**0.5)
+    users = replace(POLICY, confirmation=Confirmation(ConfirmedBy.USERS))
+    assert attention(users, new, BAR, Facts(served=False), 0.9) == Attention()
+    assert attention(human, CALM, BAR, Facts(), 0.9) == Attention()

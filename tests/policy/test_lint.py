@@ -62,3 +62,34 @@ def test_rules_that_can_be_reached_give_no_warning(rules: str) -> None:
 
 def test_a_sound_policy_gives_no_warning() -> None:
     assert warnings(TWO_DOMAINS) == []
+
+
+KEYED = f"access: {{anonymous: never, keys: [{{name: a, hash: '{HASH}'}}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("knobs", "access", "says"),
+    [
+        ("confirmation: {by: users}", DOORS, "domains.chat.confirmation: no user will ever count"),
+        ("confirmation: {by: users}", KEYED, ""),
+        ("confirmation: {by: human}", KEYED, ""),
+        ("confirmation: {by: human}", DOORS, "callers without a key of this file's"),
+        (
+            "confirmation: {by: users}",
+            KEYED.replace("never", "loopback"),
+            "callers without a key of this file's",
+        ),
+        ("confirmation: {by: human}, review: {enabled: false}", KEYED, "nothing comes before a human here"),
+        ("confirmation: {by: human}, scope: user", KEYED, "says nothing in scope user"),
+        ("confirmation: {by: none}", DOORS, ""),
+    ],
+)
+def test_a_rule_that_cannot_be_met_or_says_nothing(knobs: str, access: str, says: str) -> None:
+    found = warnings(MINIMAL.replace("0.92", f"0.92, {knobs}") + access)
+    assert not found if not says else any(says in line for line in found), found
+
+
+def test_a_rule_that_all_domains_inherit_is_told_of_at_its_line() -> None:
+    found = warnings(TWO_DOMAINS + "defaults: {confirmation: {by: users}}\n")
+    assert found
+    assert all("defaults.confirmation" in line for line in found), found

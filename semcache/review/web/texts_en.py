@@ -312,6 +312,7 @@ ENGLISH: dict[str, str] = {
     "reason.gate": "gate",
     "reason.volatile": "time words",
     "reason.personal": "personal words",
+    "reason.unconfirmed": "waits for a reviewer",
     "reason.other-user": "other user",
     "reason.audit": "audit disagrees",
     "reason.complaint": "complaint",

@@ -312,6 +312,7 @@ CHINESE: dict[str, str] = {
     "reason.gate": "规则门",
     "reason.volatile": "时间词",
     "reason.personal": "个人用语",
+    "reason.unconfirmed": "待审核后共享",
     "reason.other-user": "其他用户",
     "reason.audit": "审计不符",
     "reason.complaint": "投诉",
