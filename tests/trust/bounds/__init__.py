@@ -1,0 +1,1 @@
+"""What one tenant, key or client can take up, against real processes."""
