@@ -138,11 +138,13 @@ def flight_key(step: Step, *, drafts: bool) -> str:
     """Say who may share a call: equal requests; a stream with usage cannot be had from one without.
 
     A request that found no draft, or must not use one, has no part in the call of one that does (`drafts`: they are made).
+    Nor has one that was asked after an invalidation in a call from before: that answer is as old as those that went.
     """
     request = step.asked.request
     with_usage = request.stream and request.include_usage and not step.backend.stream_usage
     drafted = drafts and isinstance(step.trace.decision, Draft)
-    words = ["usage" if with_usage else "", "draft" if drafted else ""]
+    born = repr(step.epochs.values) if step.epochs is not None else ""
+    words = ["usage" if with_usage else "", "draft" if drafted else "", born]
     if request.native is not None:
         # Where the path or the query says how an answer is framed, other framings are other calls.
         words += [request.path, request.query.decode("latin-1")]

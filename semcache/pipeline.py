@@ -346,7 +346,9 @@ class Pipeline:
     def _epoch_keys(self, step: Step) -> list[str]:
         """The counters an answer to this request is born under."""
         keys = ["", f"model:{step.asked.request.model}", f"key:{step.key}"]
-        keys += [f"ns:{digest}" for digest in dict.fromkeys(place.digest for place in _places(step).values())]
+        # What is never matched by meaning lies in its whole namespace, and not where it would meet others.
+        places = (step.namespace, *_places(step).values())
+        keys += [f"ns:{digest}" for digest in dict.fromkeys(place.digest for place in places)]
         keys += [f"tag:{tag}" for tag in step.asked.directives.tags]
         return [*keys, f"subject:{step.subject}"] if step.subject else keys
 

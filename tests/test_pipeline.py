@@ -394,6 +394,49 @@ async def test_a_deletion_during_the_answer_wins(scene: Scene) -> None:
     assert isinstance(await scene.ask("What is DNS?"), Forwarded)
 
 
+@pytest.mark.parametrize("selector", ["tag", "model", "namespace", "ids", "all"])
+async def test_an_answer_under_way_when_it_was_invalidated_is_nobodys_who_asks_afterwards(
+    scene: Scene, selector: str
+) -> None:
+    await scene.ask("What is DNS?", tags=("net",))
+    entry = (await scene.store.list_entries(Selector(ACME))).entries[0]
+    scene.upstream.delay = 0.05
+    scene.clock.at += 10
+
+    def ask() -> asyncio.Task[Any]:
+        return asyncio.create_task(scene.ask("What is DNS?", tags=("net",), max_age=5.0))
+
+    before, beside = ask(), ask()
+    await asyncio.sleep(0.02)
+    assert scene.calls == 2, "those who ask at once share a call"
+    chosen: dict[str, dict[str, Any]] = {
+        "tag": {"tag": "net"},
+        "model": {"model": "m"},
+        "namespace": {"namespace": entry.namespace},
+        "ids": {"ids": (entry.id,)},
+        "all": {},
+    }
+    await scene.store.delete(Selector(ACME, **chosen[selector]))
+    after = ask()
+    assert not (await before).trace.stored
+    await beside
+    assert scene.calls == 3
+    assert (await after).trace.stored
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"seed": 7}, {"tools": [{"type": "function", "function": {"name": "f"}}]}]
+)
+async def test_what_was_invalidated_by_its_namespace_can_be_stored_again(
+    scene: Scene, fields: dict[str, Any]
+) -> None:
+    await scene.ask("What is DNS?", fields=fields)
+    entry = (await scene.store.list_entries(Selector(ACME))).entries[0]
+    await scene.store.delete(Selector(ACME, namespace=entry.namespace))
+    assert (await scene.ask("What is DNS?", fields=fields)).trace.stored
+    assert isinstance(await scene.ask("What is DNS?", fields=fields), Served)
+
+
 async def test_ghosts_are_forgotten_and_the_search_made_again(scene: Scene) -> None:
     await scene.ask("how do I get my money back please")
     entry = (await scene.store.list_entries(Selector(ACME))).entries[0]
