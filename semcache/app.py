@@ -34,6 +34,7 @@ from semcache.parts import (
     assembler_for,
     interpreted,
     judge_of_chats,
+    likeness,
     log_standing,
     open_or_do_without,
     tell,
@@ -384,6 +385,8 @@ class _Parts:
                 new_id=self.ids.entry,
                 jitter=random.random,
                 price=self.costs.book.micro_usd,
+                told=self.metrics.confirmations,
+                similar=likeness(self.encoder, self.clock),
             ),
         )
         return replace(made, shortening=self.costs.shortening(made.backend_of))

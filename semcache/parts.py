@@ -18,6 +18,8 @@ import structlog
 
 from semcache.answer.interpreting import Interpreter
 from semcache.answer.shared import Head
+from semcache.asking.likeness import Similar, similar_by
+from semcache.asking.pace import Pace
 from semcache.core import CachePolicy, EntryId, TenantId
 from semcache.decide.context import judge as chats
 from semcache.decide.risk.prior import Prior
@@ -36,7 +38,7 @@ from semcache.models.catalogue import resolve
 from semcache.policy.loader import load_default, load_directory
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.policy.trial import Judge
-from semcache.ports import Change
+from semcache.ports import Change, Clock, Encoder
 from semcache.process import SystemClock
 from semcache.settings import Settings
 from semcache.store.embedded import embedded_url
@@ -152,6 +154,14 @@ async def warm(encoder: RoutedEncoder) -> None:
         await encoder.warm()
     except EncoderError as error:
         _log.error("an encoder cannot be loaded", problem=str(error))
+
+
+def likeness(encoder: Encoder | None, clock: Clock) -> Similar | None:
+    """Give what tells how alike a stored and a fresh answer are, where one may confirm the other.
+
+    Each follows a call of the backend, so that a few a second are many.
+    """
+    return similar_by(encoder, Pace(rate=4.0, burst=16.0), clock) if encoder is not None else None
 
 
 async def tidying(store: RedisStore) -> None:
