@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 
 from semcache.decide.order import stem
@@ -21,15 +22,25 @@ from semcache.decide.wordlist import split
 _BREAKS = frozenset('.?!;:。？！；：\n,，、()[]{}<>（）【】《》"“”«»|/—–*#=~_')
 _COVERED = 0.8
 """Share of a text's words that the other's remaining words must answer for: below it they are two wordings, not one and an addition."""
+_SPARED = 1
+"""Words that may be missing of a short text beside much, or beside what turns an answer."""
 _END, _INSIDE, _ALL = 2, 3, 3
 """Left-over words in a row at an end, in a row inside, and altogether, from which a text says more."""
+_PUT_IN, _CHANGED = 3, 0.25
+"""Words in a row that were only put in, where no more than a share of the rest was changed."""
 _LONG = 12
 """For so many words of the shorter text one more is let pass: nobody writes a long text the same way twice."""
 _CLAUSE = 3
 """Left-over words of one clause from which it is an addition even where the other text has words of its own."""
 _SHORT_TALE = 3
 
-_TELLERS = frozenset((*split("i my we our he she his her their im ive"), *"我他她"))
+_TELLERS = frozenset(split("i my we our he she his her their im ive"))
+_HAN_TELLERS = ("我", "他", "她", "本")
+_LINKING = frozenset(
+    split(
+        "so and but because since hi hello hey well yes no ok okay today yesterday recently now also after when while as"
+    )
+)
 _ADDRESSING = frozenset(
     split(
         "you your answer answers reply replies respond response responses say says tell output print write ignore mention reader readers "
@@ -50,8 +61,9 @@ _SMALL_TALK = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Words of a clause in order that carry content ("" for one that carries none), and whether it only tells of somebody."""
+    """Words of a clause in order; which of them carry content ("" for one that carries none); whether it only tells of somebody."""
 
+    words: tuple[str, ...]
     content: tuple[str, ...]
     is_told: bool
 
@@ -83,7 +95,7 @@ def clause_of(words: Sequence[str], content: Sequence[bool]) -> Clause:
     """Make a clause of its words, and which of them carry content."""
     pairs = zip(words, content, strict=True)
     kept = tuple(word if carries and _counts(word) else "" for word, carries in pairs)
-    return Clause(kept, _tells(words))
+    return Clause(tuple(words), kept, _tells(words))
 
 
 def stem_of(word: str) -> str:
@@ -110,15 +122,15 @@ def _adds(longer: Said, shorter: Said, alike: Alike) -> bool:
     }
     left = {word for clause in longer.clauses if not clause.is_told for word in clause.content if word in odd}
     surplus = len(left) - sum(1 for key in shorter.words if key not in longer.words)
-    if not left or not shorter.words:
+    if not left:
         return False
     turned = surplus >= 1 and not _turning().isdisjoint(map(stem_of, left))
     surplus -= len(shorter.words) // _LONG
-    if (turned or surplus >= _ALL) and _covers(longer.words.values(), shorter, alike):
+    if (turned or surplus >= _ALL) and _covers(longer.words.values(), shorter, alike, _SPARED):
         return True
-    return _adds_clause(longer, shorter, odd, surplus, alike) or (
-        surplus >= 1 and _adds_run(longer, shorter, odd, alike)
-    )
+    if _adds_clause(longer, shorter, odd, surplus, alike) or _puts_in(longer, shorter, odd):
+        return True
+    return surplus >= 1 and _adds_run(longer, shorter, odd, alike)
 
 
 def _adds_clause(longer: Said, shorter: Said, odd: Set[str], surplus: int, alike: Alike) -> bool:
@@ -144,31 +156,50 @@ def _adds_run(longer: Said, shorter: Said, odd: Set[str], alike: Alike) -> bool:
         while end < len(marked) and (not marked[end][0] or marked[end][0] in odd):
             end += 1
         run = [word for word, is_told in marked[start:end] if word and not is_told]
-        most = _END if start == 0 or end == len(marked) else _INSIDE
         rest = [word for word, _ in (*marked[:start], *marked[end:])]
+        most = _END if start == 0 or end == len(marked) else _INSIDE
         if len(run) >= most and _covers(rest, shorter, alike):
             return True
         start = end + 1
     return False
 
 
-def _covers(words: Iterable[str], other: Said, alike: Alike) -> bool:
-    """True when `words` have nearly all that the other text says."""
+def _puts_in(longer: Said, shorter: Said, odd: Set[str]) -> bool:
+    """True where one text is the other with a phrase put into it."""
+    words = [(word, clause.is_told) for clause in longer.clauses for word in clause.words]
+    before = [word for clause in shorter.clauses for word in clause.words]
+    matcher = SequenceMatcher(None, before, [word for word, _ in words], autojunk=False)
+    changed, found = 0, False
+    for step, left, right, start, end in matcher.get_opcodes():
+        if step == "equal":
+            continue
+        said = sum(1 for word, is_told in words[start:end] if word in odd and not is_told)
+        if step == "insert" and end - start >= _PUT_IN and said >= _END:
+            found = True
+        else:
+            changed += max(right - left, 0)
+    return found and changed <= _CHANGED * len(before)
+
+
+def _covers(words: Iterable[str], other: Said, alike: Alike, spared: int = 0) -> bool:
+    """True when `words` have nearly all that the other text says; `spared` may be missing in any case, if something is left."""
     held = {stem_of(word): word for word in words if word}
     found = sum(
         1
         for key, one in other.words.items()
         if key in held or any(alike(one, word) for word in held.values())
     )
-    return found >= _COVERED * len(other.words)
+    missing = len(other.words) - found
+    return missing <= (1 - _COVERED) * len(other.words) or (missing <= spared and found > spared)
 
 
 def _tells(words: Sequence[str]) -> bool:
     """True for a clause that tells of somebody, and nobody what to answer."""
     if any(is_han(word[0]) for word in words):
         run = "".join(words)
-        return not _TELLERS.isdisjoint(run[:3]) and not any(word in run for word in _HAN_ADDRESSING)
-    tells = len(words) >= _SHORT_TALE and not _TELLERS.isdisjoint(words[:3]) and not asks(words)
+        return run[:1] in _HAN_TELLERS and not any(word in run for word in _HAN_ADDRESSING)
+    first = next((word for word in words if word not in _LINKING), "")
+    tells = len(words) >= _SHORT_TALE and first in _TELLERS and not asks(words)
     return tells and _ADDRESSING.isdisjoint(words)
 
 

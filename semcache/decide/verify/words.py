@@ -112,8 +112,27 @@ def _is_initials(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _clause(words: list[str], han: Container[str], longest: int) -> Clause:
-    forms = [form for form, _ in _forms(tuple(words), words, han, longest)]
-    return clause_of(forms, [form not in _function_words() for form in forms])
+    forms = list(_rejoined([form for form, _ in _forms(tuple(words), words, han, longest)]))
+    content = [
+        form not in _function_words() or (form == "tell" and forms[i + 1 : i + 2] not in (["me"], ["us"]))
+        for i, form in enumerate(forms)
+    ]
+    return clause_of(forms, content)
+
+
+def _rejoined(forms: Sequence[str]) -> Iterator[str]:
+    """Join characters in a row that the lexicon does not know as words: together they are one that it has not."""
+    run = ""
+    for form in forms:
+        if is_han(form) and form not in _function_words():
+            run += form
+            continue
+        if run:
+            yield run
+        run = ""
+        yield form
+    if run:
+        yield run
 
 
 def _forms(
