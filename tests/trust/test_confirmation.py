@@ -101,6 +101,7 @@ def test_three_users_and_equal_questions(one: Proxy, upstream: UpstreamServer) -
     assert asks(one, "bob") == "unconfirmed"
     assert asks(one, "cid") == "exact"
     assert upstream.calls == 2
+    assert one.metric("semcache_confirmations_total") >= 1
 
 
 def test_a_planted_answer_reaches_nobody_who_asks_in_other_words(
@@ -172,6 +173,17 @@ def test_a_reviewers_word_shares_it_at_once(one: Proxy, two: Proxy) -> None:
     ended = CliRunner().invoke(app, [*verdict, "--policies", one.arguments[-1]])
     assert ended.exit_code == 0, ended.output
     two.wait_until(lambda: asks(two, "eve", model=model) == "exact", 1.0)
+
+
+def test_nobody_surrounds_a_question(one: Proxy, upstream: UpstreamServer) -> None:
+    """The shipped cap: of one author's near answers so many are found by meaning, and the rest by their own words alone."""
+    upstream.script = chat_json(PLANTED)
+    before = one.metric("semcache_crowded_total")
+    for number in range(24):
+        asks(one, "mallory", f"How long can I return items in group {1000 + number}?")
+    assert one.metric("semcache_crowded_total") - before >= 1
+    assert sum(bool(entry["vector"]) for entry in listed(one)) <= 20
+    assert len(listed(one)) == 20  # a page
 
 
 def test_counts_outlive_a_kill(one: Proxy, two: Proxy, upstream: UpstreamServer) -> None:
