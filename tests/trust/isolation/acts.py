@@ -126,7 +126,7 @@ class Acts:
         entry = await self._shown(reply)
         if entry is None or exact is None or made.ask.topic or made.ask.tools:
             return "nothing"
-        one = self._begin("invalidated by namespace", (exact.seat, made.ask.dialect))
+        one = self._begin("invalidated by namespace", (exact[0].seat, made.ask.dialect))
         await self._store.delete(Selector(entry.tenant, namespace=entry.namespace))
         one.acked = self.clock()
         return "done"
@@ -211,12 +211,14 @@ class Acts:
         exact = self._exact(self.book.made[reply.stamp])
         if exact is None:
             return None
-        entry = await self._store.show(TenantId(exact.seat.tenant), EntryId(reply.entry))
+        entry = await self._store.show(TenantId(exact[0].seat.tenant), EntryId(reply.entry))
         return entry if entry is not None and f"<{reply.stamp}>".encode() in entry.completion.body else None
 
-    def _exact(self, made: Made) -> ExactSeat | None:
+    def _exact(self, made: Made) -> tuple[ExactSeat, str] | None:
+        """Give the place of all answers to the very same; None where nobody can tell it."""
         rules = self.book.rules_of(made)
-        return exact_of(made.ask, rules[0]) if len(rules) == 1 else None
+        exact = exact_of(made.ask, rules[0]) if len(rules) == 1 else None
+        return None if exact is None else (exact, made.ask.dialect)
 
     async def _complain(self, by: Random, replicas: list[Replica], session: aiohttp.ClientSession) -> str:
         mine = [one for one in self.recent if any(one.replica == other.name for other in replicas)]

@@ -21,16 +21,16 @@ class Client:
     session: aiohttp.ClientSession
     clock: Callable[[], float] = time.monotonic
 
-    async def ask(self, ask: Ask, replica: Replica) -> Reply | None:
-        """Ask and read to the end; None when the connection broke."""
+    async def ask(self, ask: Ask, replica: Replica) -> Reply | str:
+        """Ask and read to the end; what broke, where the connection did."""
         request, began = written(ask), self.clock()
         try:
             async with self.session.post(
                 replica.proxy.url + request.path, data=request.body, headers=request.headers
             ) as answer:
                 body = await answer.read()
-        except (aiohttp.ClientError, ConnectionError, TimeoutError):
-            return None
+        except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
+            return f"{error!r} after {self.clock() - began:.2f} s"
         headers, ended = answer.headers, self.clock()
         status = headers.get("cache-status", "")
         return Reply(

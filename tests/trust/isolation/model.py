@@ -355,7 +355,8 @@ def places_of(made: Made, rules: Rules) -> Iterator[Hashable]:
     if exact is None:
         return
     tenant = exact.seat.tenant
-    yield exact
+    # In two dialects the same may be said in other words: then it is stored twice.
+    yield (exact, ask.dialect)
     yield (tenant, "")
     yield (tenant, f"model:{ask.model}")
     for tag in ask.tags:

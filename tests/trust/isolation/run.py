@@ -178,11 +178,13 @@ class _Run:
         ask = self._drawn(number)
         reply = await client.ask(ask, replica)
         self.tally.operations[f"ask {ask.dialect}"] += 1
-        if reply is None:
+        if isinstance(reply, str):
             if replica.stopped >= self.book.sent[number]:
                 self.tally.broken += 1
             else:
-                self.tally.faults.append(f"{number}: the connection to {replica.name} broke by itself")
+                self.tally.faults.append(
+                    f"{number}: the connection to {replica.name} broke by itself: {reply}"
+                )
             return
         self._judge(reply)
         acts.seen(reply)
@@ -217,7 +219,9 @@ class _Run:
         rules = self.book.rules(reply.ask, reply.began, reply.ended)
         exact = exact_of(reply.ask, rules[0]) if len(rules) == 1 else None
         if reply.ask.no_cache and reply.stored and exact is not None:
-            self.book.begin(Withdrawal("replaced", reply.began, reply.ended, at=reply.replica), exact)
+            self.book.begin(
+                Withdrawal("replaced", reply.began, reply.ended, at=reply.replica), (exact, reply.ask.dialect)
+            )
 
 
 def replica_of(reply: Reply) -> str:

@@ -46,10 +46,10 @@ def asked(**changes: Any) -> Ask:
     return replace(ONE, number=2, **changes)
 
 
-def exact_seat(ask: Ask = ONE) -> ExactSeat:
+def exact_seat(ask: Ask = ONE) -> tuple[ExactSeat, str]:
     seat = exact_of(ask, Rules())
     assert seat is not None
-    return seat
+    return seat, ask.dialect
 
 
 # -- who may share ----------------------------------------------------------------------
@@ -201,7 +201,7 @@ PLACES: dict[str, Callable[[], Any]] = {
     "invalidated by tag": lambda: ("acme", "tag:kb-1"),
     "invalidated by model": lambda: ("acme", "model:m-a"),
     "invalidated by tenant": lambda: ("acme", ""),
-    "invalidated by namespace": lambda: (exact_seat().seat, "chat"),
+    "invalidated by namespace": lambda: (exact_seat()[0].seat, "chat"),
 }
 """By which place each kind takes the answer of number 1 away."""
 
