@@ -172,6 +172,14 @@ class Eraser:
         """
         return receipts.read(self.site.data, id)
 
+    async def tenants(self) -> list[TenantId]:
+        """Name the tenants of whom somebody was erased, as far as the store knows.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        return await self._shelf.tenants()
+
     async def known(self, tenant: TenantId) -> list[Erasure]:
         """Give the erasures that the store itself knows of.
 

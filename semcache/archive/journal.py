@@ -83,6 +83,12 @@ def merged(journals: Iterable[Sequence[Erasure]]) -> list[Erasure]:
     return sorted(last.values(), key=lambda one: (one.at, one.tenant, one.subject))
 
 
+def unknown(erasures: Iterable[Erasure], journal: Sequence[Erasure]) -> list[Erasure]:
+    """Give those that a journal does not know of, or only of an earlier time."""
+    known = {(one.tenant, one.subject): one.at for one in merged([journal])}
+    return [one for one in erasures if known.get((one.tenant, one.subject), float("-inf")) < one.at]
+
+
 def write(path: Path, erasures: Sequence[Erasure]) -> None:
     """Write a journal anew.
 

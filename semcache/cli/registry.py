@@ -21,17 +21,18 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "analyze": "analyze:analyze",
         "warm": "warm:warm",
         "batch": "batch:batch",
+        "erase": "erase:erase",
         "version": "version:version",
         "models": "models:app",
         "policy": "policy:app",
         "eval": "eval:app",
         "entries": "entries:app",
         "vectors": "vectors:app",
-        "erase": "erase:erase",
         "review": "review:app",
         "keys": "keys:app",
         "report": "report:app",
         "ledger": "ledger:app",
+        "backup": "backup:app",
     }
 )
 """Name -> module and attribute below this package: a function, or the app of a group."""

@@ -125,6 +125,15 @@ class ErasureShelf:
             found[name.decode("ascii", "replace")] = (float(at), frozenset(filter(None, authors.split(","))))
         return found
 
+    async def tenants(self) -> list[TenantId]:
+        """Name the tenants of whom somebody was erased.
+
+        Raises:
+            StoreError: unreachable or late.
+        """
+        names = a_list(await self._link.call("SMEMBERS", self._keys.shared("erased")))
+        return sorted(TenantId(some_bytes(name).decode("utf-8", "surrogatepass")) for name in names)
+
     async def count(self, tenant: TenantId, whom: Whom) -> Traces:
         """Count what there is, and change nothing.
 
@@ -150,6 +159,7 @@ class ErasureShelf:
         Raises:
             StoreError: unreachable, late or read-only; some of it may be done.
         """
+        await self._link.call("SADD", self._keys.shared("erased"), raw(tenant))
         value = f"{at!r} {','.join(sorted(whom.authors))}"
         await self._link.call("HSET", self._of(tenant, "er"), whom.subject, value)
         found = await self._look(tenant, whom)
