@@ -166,8 +166,10 @@ class ValkeyChild:
         socket = _socket_of(self._home)
         if socket is None:
             socket = Path(tempfile.mkdtemp(prefix="semcache-")) / "s"
-            # Written down, so that commands and the next owner find the server.
-            (self._home / "socket.path").write_text(str(socket), encoding="utf-8")
+            # Written down, so that commands and the next owner find the server; whole, for half a path is another one.
+            draft = self._home / "socket.path.new"
+            draft.write_text(str(socket), encoding="utf-8")
+            draft.replace(self._home / "socket.path")
         if socket.parent != self._home:
             self._progress(f"{self._home} is too long for a socket; using {socket}")
         self._socket = socket
