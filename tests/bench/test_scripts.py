@@ -85,6 +85,23 @@ def test_wrong_hits(tmp_path: Path) -> None:
     assert traps["served"]["threshold alone 0.85"] == 1
 
 
+def test_confirmation(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    asked = [("How do I reset my password?", "reset"), ("How can I reset my password?", "reset")]
+    asked += [(f"Who wrote the play number {n}?", f"play {n}") for n in range(20)]
+    rows.write_text("".join(json.dumps({"text": text, "cls": cls}) + "\n" for text, cls in asked))
+    found = figures(
+        "confirmation", tmp_path, str(rows), "--data", str(models_folder().parent), "--users", "4"
+    )
+    again = found["streams"]["rows, popular ones again"]
+    hits = [
+        again[rule]["exact"] + again[rule]["semantic"] for rule in ("none", "2 users", "3 users", "human")
+    ]
+    assert hits == sorted(hits, reverse=True)
+    assert hits[0] > hits[1] > 0
+    assert again["none"]["unconfirmed"] == 0 < again["2 users"]["unconfirmed"]
+
+
 def test_risk(tmp_path: Path) -> None:
     found = figures("risk", tmp_path, "--quick")
     assert set(found["tests"]) == {"orders", "coverage", "delay", "silence"}
