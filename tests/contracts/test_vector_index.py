@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from semcache.core import Embedding, EncoderId, EntryId, Namespace, TenantId
 from semcache.errors import VectorIndexError
 from semcache.lookup.faiss_index import FaissIndex, IndexTuning
+from semcache.lookup.milvus_index import MilvusIndex
+from semcache.lookup.milvus_link import MilvusLink, MilvusRules
 from semcache.lookup.mirror import gpu_factory
 from semcache.ports import VectorIndex
 from tests.fakes.vector_index import FakeVectorIndex
@@ -32,10 +35,26 @@ TUNINGS = {
 }
 
 
-@pytest.fixture(params=["fake", *TUNINGS, pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.fixture(scope="module")
+def lite(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file for milvus-lite; each test has collections of its own in it."""
+    pytest.importorskip("pymilvus")
+    pytest.importorskip("milvus_lite")
+    return str(tmp_path_factory.mktemp("milvus") / "lite.db")
+
+
+@pytest.fixture(params=["fake", *TUNINGS, "milvus", pytest.param("gpu", marks=pytest.mark.gpu)])
 async def index(request: pytest.FixtureRequest) -> AsyncIterator[VectorIndex]:
     if request.param == "fake":
         yield FakeVectorIndex(max_vectors=200)
+        return
+    if request.param == "milvus":
+        rules = MilvusRules(request.getfixturevalue("lite"), deadline=10.0)
+        remote = MilvusIndex(MilvusLink(rules), f"t{uuid.uuid4().hex}", frozenset, max_vectors=200)
+        await remote.clear()
+        yield remote
+        await remote.clear()
+        await remote.aclose()
         return
     if request.param == "gpu":
         factory = gpu_factory()
