@@ -61,10 +61,9 @@ def _by_model(entry: Entry) -> bool:
 
 
 def _is_own(entry: Entry, asker: Asker) -> bool:
-    """A name that a key vouches for is not that of somebody who only claimed it."""
-    if not (asker.is_person and asker.who and asker.who == entry.author):
-        return False
-    return entry.author in entry.confirmed or not asker.is_attested
+    """True for the author; a name that a key vouches for is not that of somebody who only claims it, and the reverse."""
+    is_author = asker.is_person and bool(asker.who) and asker.who == entry.author
+    return is_author and (entry.author in entry.confirmed) == asker.is_attested
 
 
 def _is_shared(rule: Confirmation, entry: Entry, asker: Asker) -> bool:

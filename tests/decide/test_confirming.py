@@ -62,8 +62,9 @@ PROMOTED = {**VOUCHED, "review": Review(by="judge:m")}
         (USERS, BY_TWO_OF_THREE, NAMELESS, False),
         (USERS, BY_TWO_OF_THREE, BOB, True),
         (TWO, BY_TWO_OF_THREE, NAMELESS, True),
-        # A name that somebody only claims is not the name that a key vouches for, neither way round that could harm.
+        # A name that somebody only claims is not the name that a key vouches for.
         (USERS, CLAIMED_BY_ANN, ANN, False),
+        (USERS, OF_ANN, CLAIMS_ANN, False),
         (USERS, CLAIMED_BY_ANN, CLAIMS_ANN, True),
         (USERS, BY_TWO_OF_THREE, dataclasses.replace(BOB, is_attested=False), False),
         # Those who name no user are not one and the same person.

@@ -61,6 +61,7 @@ is decided about the two texts:
 | what was said before them does not come to the same; with pictures or tools in the history only an equal one does | `context` |
 | a text beyond the encoder's window | not encoded, so equal requests only |
 | the verifier or the evidence of the domain stand against it | `verifier`, `risk` |
+| the entry is its author's alone so far, and the asker is somebody else; equal requests too ([confirmation.md](confirmation.md)) | `unconfirmed` |
 | the entry is expired, rejected, narrowed, of an older policy, model or encoder | as if it were not there, or `rejected`, `barred`, `narrowed` |
 """
 
