@@ -165,8 +165,9 @@ class ErasureShelf:
         found = await self._look(tenant, whom)
         gone = frozenset((*found.own, *found.derived))
         copies = await self._copies(whom, gone)
-        # They would go along uncounted.
+        # What goes along with entries would go uncounted.
         versions = await self._versions(tenant, whom, remove=True)
+        questions = await self._questions(tenant, whom, remove=True)
         # First the counter: from here on nothing that was begun before comes back.
         for owner in (tenant, PUBLIC_TENANT):
             await self._store.delete(Selector(owner, subject=whom.subject))
@@ -178,6 +179,7 @@ class ErasureShelf:
         traces.confirmations = len(found.confirmers)
         await self._beside(tenant, whom, traces, remove=True)
         traces.versions += versions
+        traces.questions += questions
         arguments = (epoch_field(ERASURE), raw(ERASURE))
         await self._server.write(self._server.scripts.bump, tenant, arguments, lead=1)
         await self._server.written(tenant)
