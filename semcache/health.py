@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from semcache.embed.router import RoutedEncoder
-from semcache.lookup.faiss_index import FaissIndex
 from semcache.lookup.follower import Follower
 from semcache.policy.classifiers import Classifiers
 from semcache.policy.watch import LivePolicies
-from semcache.ports import Clock
+from semcache.ports import Clock, VectorIndex
 from semcache.proxy.edge import LoadGate
 from semcache.proxy.own import Readiness
 from semcache.store.near import NearCache
@@ -88,7 +87,7 @@ class Health:
     policies: LivePolicies
     encoders: Encoders | None
     classifiers: Classifiers | None
-    index: FaissIndex
+    index: VectorIndex
     near: NearCache
     follower: Follower
     gate: LoadGate

@@ -1,26 +1,33 @@
-"""The index of a worker with what keeps it: follower and snapshots, put together from the settings."""
+"""The index of a worker with what keeps it: follower, snapshots or leadership, put together from the settings."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from semcache.core import EncoderId
 from semcache.embed.router import RoutedEncoder
 from semcache.lookup.faiss_index import FaissIndex
 from semcache.lookup.follower import Follower
 from semcache.lookup.keeping import Keeper, KeepingTuning
+from semcache.lookup.leading import Leading
+from semcache.lookup.milvus_index import MilvusIndex
+from semcache.lookup.milvus_link import MilvusLink, MilvusRules
 from semcache.lookup.mirror import gpu_factory
-from semcache.ports import Change, EntryStore
+from semcache.lookup.placing import FollowedIndex
+from semcache.ports import Change, EntryPut
 from semcache.process import Tasks
-from semcache.settings import Settings
+from semcache.settings import Settings, resolve_secret
+from semcache.store.redis_store import RedisStore
 
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
     """An index, who follows the store for it, and who writes it down; `keeper` is None where nobody does."""
 
-    index: FaissIndex
+    index: FollowedIndex
     follower: Follower
     keeper: Keeper | None
 
@@ -62,7 +69,7 @@ class Indexing:
 @asynccontextmanager
 async def indexing(
     settings: Settings,
-    store: EntryStore,
+    store: RedisStore,
     encoder: RoutedEncoder | None,
     on_change: Callable[[Change], None],
 ) -> AsyncIterator[Indexing]:
@@ -73,27 +80,77 @@ async def indexing(
         store: the owner of the truth.
         encoder: whose generations are in service; None keeps the index empty.
         on_change: told of every change in the store.
+
+    Raises:
+        PolicyError: the Milvus' token is not there.
     """
+
+    def generations() -> frozenset[EncoderId]:
+        return encoder.generations() if encoder is not None else frozenset()
+
+    async with AsyncExitStack() as stack, Tasks() as tasks:
+        if settings.index.backend == "milvus":
+            yield _shared(settings, store, encoder, on_change, generations, stack, tasks)
+        else:
+            yield _own(settings, store, encoder, on_change, generations, stack, tasks)
+
+
+_Generations = Callable[[], frozenset[EncoderId]]
+
+
+def _own(
+    settings: Settings,
+    store: RedisStore,
+    encoder: RoutedEncoder | None,
+    on_change: Callable[[Change], None],
+    generations: _Generations,
+    stack: AsyncExitStack,
+    tasks: Tasks,
+) -> Indexing:
     told = settings.index
     index = FaissIndex(max_vectors=told.max_vectors, new_gpu_index=gpu_factory())
-    keeper = None
-    if told.snapshots and encoder is not None:
-        tuning = KeepingTuning(every=told.snapshot_every)
-        keeper = Keeper(settings.data / "index", index, encoder.generations, tuning=tuning)
+    stack.push_async_callback(index.aclose)
+    if not told.snapshots or encoder is None:
+        follower = Follower(store, index, encoder, on_change=on_change)
+        tasks.spawn(follower.run())
+        return Indexing(index, follower, None)
+    keeper = Keeper(
+        settings.data / "index", index, generations, tuning=KeepingTuning(every=told.snapshot_every)
+    )
+    stack.push_async_callback(keeper.aclose)
 
     def hear(change: Change) -> None:
-        if keeper is not None:
-            keeper.on_change(change)
+        keeper.on_change(change)
         on_change(change)
 
     follower = Follower(store, index, encoder, on_change=hear, kept=keeper)
-    try:
-        async with Tasks() as tasks:
-            tasks.spawn(follower.run())
-            if keeper is not None:
-                tasks.spawn(keeper.run(follower))
-            yield Indexing(index, follower, keeper)
-    finally:
-        if keeper is not None:
-            await keeper.aclose()
-        await index.aclose()
+    tasks.spawn(follower.run())
+    tasks.spawn(keeper.run(follower))
+    return Indexing(index, follower, keeper)
+
+
+def _shared(
+    settings: Settings,
+    store: RedisStore,
+    encoder: RoutedEncoder | None,
+    on_change: Callable[[Change], None],
+    generations: _Generations,
+    stack: AsyncExitStack,
+    tasks: Tasks,
+) -> Indexing:
+    told = settings.index
+    token = resolve_secret(told.token) if told.token else ""
+    link = MilvusLink(MilvusRules(told.url or "", token, told.deadline))
+    index = MilvusIndex(link, told.collection, generations, max_vectors=told.max_vectors)
+    stack.push_async_callback(index.aclose)
+    leading = Leading(store.lease(f"index-lead:{told.collection}").take, secrets.token_hex(8))
+
+    def hear(change: Change) -> None:
+        if isinstance(change, EntryPut):
+            index.doubt()
+        on_change(change)
+
+    follower = Follower(store, index, encoder, on_change=hear, leads=leading.is_leader)
+    tasks.spawn(leading.run())
+    tasks.spawn(follower.run())
+    return Indexing(index, follower, None)

@@ -80,6 +80,7 @@ class Follower:
         encoder: whose generations are in service; None keeps the index empty.
         on_change: called for every change before anything is awaited. Must not raise.
         kept: what the first start begins from.
+        leads: whether this process is to keep the index equal to the store now; for an index that others share.
         tuning: times and bounds.
         monotonic: seconds that never go back.
         jitter: uniform in [0, 1).
@@ -93,6 +94,7 @@ class Follower:
         *,
         on_change: Callable[[Change], None] | None = None,
         kept: Kept | None = None,
+        leads: Callable[[], bool] = lambda: True,
         tuning: FollowerTuning | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
@@ -102,6 +104,8 @@ class Follower:
         self._encoder = encoder
         self._on_change = on_change
         self._kept = kept
+        self._leads = leads
+        self._led = leads()
         self._tuning = tuning or FollowerTuning()
         self._monotonic = monotonic
         self._jitter = jitter
@@ -241,6 +245,8 @@ class Follower:
             self._busy -= 1
 
     async def _apply(self, batch: Batch) -> None:
+        if not self._leads():
+            return  # whoever leads does it, or compares when it comes to lead
         match batch:
             case Puts(tenant, entry_ids):
                 await self._placer.reread(tenant, entry_ids)
@@ -257,12 +263,16 @@ class Follower:
         if not self._filled.is_set():
             await self._fill()
         while True:
-            began = self._monotonic()
+            began, led, self._led = self._monotonic(), self._led, self._leads()
+            if self._led and not led:
+                self._lost.set()
             if self.is_synced and self._indexed != self._generations():
                 self._lost.set()
             if self._lost.is_set():
                 await self._rebuild()
                 next_comparison = self._next_comparison(began)
+            elif not self._led:
+                self._bumped.clear()
             elif self._bumped:
                 tenant = self._bumped.pop()
                 self._busy += 1
@@ -291,13 +301,13 @@ class Follower:
         self._lost.clear()
         self.is_synced = False
         generations = self._generations()
-        whole = False
+        whole = not self._led
 
         async def compare() -> None:
             nonlocal whole
             whole = await self._placer.compare(lost=self._lost.is_set, hurried=True)
 
-        if not await self._try(compare()):
+        if self._led and not await self._try(compare()):
             await asyncio.sleep(self._delay())
         if whole:
             self._indexed = generations

@@ -25,6 +25,7 @@ from semcache.store.browse import Counts, Page, TenantReader
 from semcache.store.cluster import open_link
 from semcache.store.follower import Seen, follow
 from semcache.store.keys import KEY_EPOCH, Keys, digest, epoch_field, selector_keys
+from semcache.store.lease import Lease
 from semcache.store.link import Argument, LinkRules, Reply
 from semcache.store.packing import OVERHEAD as OVERHEAD  # noqa: PLC0414  handed on
 from semcache.store.packing import Quota as Quota  # noqa: PLC0414  handed on
@@ -220,6 +221,10 @@ class RedisStore:
     def changes(self, cursor: StreamCursor | None = None) -> AsyncIterator[Change | None]:
         """Follow the change stream on a connection of its own; see `EntryStore.changes`."""
         return follow(self._link, self._keys, max(1.0, self._rules.link.deadline), self._seen, cursor)
+
+    def lease(self, name: str) -> Lease:
+        """Give a right that one process of all has at a time."""
+        return Lease(self._link, self._keys.shared(name))
 
     async def ping(self) -> None:
         """Prove the store answers and takes writes."""
