@@ -19,7 +19,7 @@ from semcache.advise.rows import LogRow
 from semcache.core import Completion, Embedding, EncoderId, Entry, EntryId, ExactKey, Usage
 from semcache.errors import StoreError
 from semcache.store import codec
-from semcache.store.packing import OVERHEAD
+from semcache.store.packing import size_of
 
 SHARES = (0.5, 0.8, 0.95)
 KV_BYTES = (
@@ -117,6 +117,6 @@ def _entry_bytes(row: LogRow, repeat: Repeat, usage: Usage) -> int | None:
             expires_at=policy.ttl,
             embedding=Embedding(vector / np.linalg.norm(vector), EncoderId("0" * 40)),
         )
-        return len(codec.encode(entry)) + OVERHEAD
+        return size_of(entry, codec.encode(entry))
     except (StoreError, TypeError):
         return None

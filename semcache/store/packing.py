@@ -15,8 +15,10 @@ from semcache.store import codec
 from semcache.store.keys import digest
 from semcache.store.worth import level, made_for
 
-OVERHEAD = 800
-"""Bytes an entry costs the server beside its value: keys, sets, expiry (measured, rounded up)."""
+OVERHEAD = 900
+"""Bytes an entry costs the server beside its value: keys, sets, expiry, score, share (measured, rounded up)."""
+_SET = 140
+"""Bytes that each further set costs in which an entry stands: one a tag, two for its end user (measured, rounded up)."""
 LONGEST_LIFE = 10 * 365 * 86400.0
 _DIGEST = 8
 """Bytes of the digests of those who hold entries: two of a tenant's with one digest would share a share, no more."""
@@ -26,7 +28,7 @@ _THREAD_ABOVE = 32 << 10
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one tenant may hold; what is worth least goes first, verified ones last. Bytes count values plus `OVERHEAD` each.
+    """What one tenant may hold; what is worth least goes first, verified ones last. Bytes count as `size_of` does.
 
     Who holds more than `share` of it (one API key, one end user) gives way first; None: nobody does.
     """
@@ -78,12 +80,17 @@ async def packed(entry: Entry, now: float, quota_of: Callable[[TenantId], Quota]
     large = entry.completion.size + len(entry.prompt) > _THREAD_ABOVE
     value = await asyncio.to_thread(codec.encode, entry) if large else codec.encode(entry)
     quota = quota_of(entry.tenant)
-    size = len(value) + OVERHEAD
+    size = size_of(entry, value)
     if size > quota.bytes:
         raise StoreError("entry is larger than its tenant's quota", kind="quota")
     who = _who(entry) if quota.share else b""
     worth = b"%.6f %b" % (level(made_for(entry)), who)
     return Packed(value, max(1, int(life * 1000)), size, quota.told, worth)
+
+
+def size_of(entry: Entry, value: bytes) -> int:
+    """Give the bytes that an entry written as `value` takes of its tenant's quota."""
+    return len(value) + OVERHEAD + _SET * (len(set(entry.tags)) + (2 if entry.subject else 0))
 
 
 def _who(entry: Entry) -> bytes:

@@ -23,7 +23,7 @@ from semcache.store.cluster import ClusterLink
 from semcache.store.keys import Keys, digest
 from semcache.store.lease import Lease
 from semcache.store.link import Argument, Link
-from semcache.store.packing import OVERHEAD
+from semcache.store.packing import size_of
 from semcache.store.scripts import Script, reading, writing
 from semcache.store.server import Server, named, raw
 from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes, some_bytes
@@ -160,7 +160,7 @@ class VectorShelf:
             raise StoreError("entry has no vector to put beside it", kind="invalid")
         old = entry.embedding
         before, after = codec.encode(entry), codec.encode(replace(entry, embedding=embedding))
-        arguments: list[Argument] = [raw(entry.id), codec.checksum_of(before), after, len(after) + OVERHEAD]
+        arguments: list[Argument] = [raw(entry.id), codec.checksum_of(before), after, size_of(entry, after)]
         arguments += [digest(old.encoder), raw(old.encoder), _written(old.vector), digest(embedding.encoder)]
         reply = await self._server.write(self._scripts.swap, entry.tenant, arguments, lead=1)
         return is_yes(a_list(reply, 1)[0], b"ok", (b"other",))

@@ -27,7 +27,8 @@ from semcache.review_rules import MOST_CONFIRMERS
 from semcache.store import codec
 from semcache.store.browse import Counts, Page
 from semcache.store.keys import KEY_EPOCH, epoch_keys, selector_keys
-from semcache.store.redis_store import OVERHEAD, Quota, same_quota
+from semcache.store.packing import size_of
+from semcache.store.redis_store import Quota, same_quota
 from semcache.store.server import FULL
 from tests.fakes.entry_worth import Worths
 
@@ -105,7 +106,7 @@ class FakeEntryStore:
         if not entry.id or len(entry.id) > 256 or entry.id.startswith("#"):
             raise StoreError("id", kind="invalid")
         value, quota = codec.encode(entry), self._quota_of(entry.tenant)
-        if len(value) + OVERHEAD > quota.bytes:
+        if size_of(entry, value) > quota.bytes:
             raise StoreError("quota", kind="quota")
         held = self._of(entry.tenant)
         if self._refuses(held, entry, value):
@@ -127,7 +128,7 @@ class FakeEntryStore:
         self._sequence += 1
         held.values[entry.id], held.exact[entry.key] = value, entry.id
         held.order[entry.id] = self._sequence
-        held.worths.put(entry, len(value) + OVERHEAD, quota, before)
+        held.worths.put(entry, size_of(entry, value), quota, before)
         if entry.status is ReviewStatus.REJECTED:
             self._mark(held, entry.key)
         gone += self._crowded(held, quota, entry.id)
@@ -365,7 +366,7 @@ class FakeEntryStore:
         return gone
 
     def _size(self, held: _Tenant) -> int:
-        return sum(len(value) + OVERHEAD for value in held.values.values())
+        return sum(one.size for one in held.worths.held.values())
 
     def _crowded(self, held: _Tenant, quota: Quota, keep: EntryId) -> list[EntryId]:
         gone = []

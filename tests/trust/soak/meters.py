@@ -25,7 +25,7 @@ BOUNDS = {
     "threads": Bound(0.0, 1.0),
     "tasks": Bound(0.10, 10.0),
 }
-"""Of the serving process and of the store's; `held` is what the store's server counts as used."""
+"""Of the serving process and of the store's; `held` is what the server of the store counts as used, records apart."""
 
 
 @dataclass
