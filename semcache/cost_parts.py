@@ -20,7 +20,7 @@ from semcache.journey import Backend, Keep, Step, to_serve
 from semcache.ledger_parts import LedgerParts
 from semcache.linting.watch import LintWatch, WatchRules
 from semcache.policy.snapshot import PolicySnapshot
-from semcache.ports import Clock
+from semcache.ports import Change, Clock
 from semcache.proxy.plain_budget import PlainBudget
 from semcache.settings import Settings
 from semcache.shortening.shortening import Shortening
@@ -95,6 +95,7 @@ class CostParts:
             self._findings, clock, worker, lost_tokens(self.book), WatchRules(share=settings.lint.share)
         )
         self._summaries = RedisSummaries(url, link)
+        self._shortening: Shortening | None = None
 
     def start(self) -> None:
         """Begin everything that goes on beside requests."""
@@ -137,7 +138,14 @@ class CostParts:
 
     def shortening(self, backend_of: Callable[[TenantId, str], Backend]) -> Shortening:
         """Give what trims histories; `backend_of` gives the upstream that sums up."""
-        return Shortening(self._summaries, backend_of, self.settling, self._around.clock, _new_word)
+        around, summaries = self._around, self._summaries
+        self._shortening = Shortening(summaries, backend_of, self.settling, around.clock, _new_word)
+        return self._shortening
+
+    def on_change(self, change: Change) -> None:
+        """Forget what a change in the store says must be forgotten."""
+        if self._shortening is not None:
+            self._shortening.on_change(change)
 
     def price(self, model: str, usage: Usage, backend: str) -> int | None:
         """Give what tokens of a model cost at an upstream, in micro-USD; None: not known."""

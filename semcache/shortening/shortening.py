@@ -25,7 +25,7 @@ from semcache.dialects.request import with_messages
 from semcache.embed.fingerprint import subject_digest
 from semcache.errors import RequestError, StoreError
 from semcache.journey import Asked, Backend, Trimmed
-from semcache.ports import Clock, SideSink, UpstreamCall
+from semcache.ports import Change, Clock, EpochBumped, SideSink, StoreReset, UpstreamCall
 from semcache.records import SideKind, SideRecord
 from semcache.shortening.cutting import Cut, find_cut, without
 from semcache.shortening.summary import Task, as_message, cleaned, name_of
@@ -36,6 +36,7 @@ _log = structlog.get_logger()
 
 _ORDER = (Trimming.OFF, Trimming.REPORT, Trimming.WINDOW, Trimming.SUMMARY)
 _REMEMBERED = 1000
+_SUBJECT_KEY = "subject:"
 _LOOKED_BACK = 3
 """Cuts looked back for a summary that is known: of a conversation that goes on it is the last or the one before."""
 _AT_ONCE = 24_000
@@ -82,6 +83,18 @@ class Shortening:
     known: OrderedDict[str, str] = field(default_factory=OrderedDict)
     pause: Pause = field(default_factory=lambda: Pause(most=2, rest=60.0))
     """Who could not sum up in time twice is not waited for a while: every request of a conversation would."""
+
+    def on_change(self, change: Change) -> None:
+        """Forget summaries of somebody who was erased, and all of them where a tenant or the store was emptied."""
+        match change:
+            case EpochBumped(key=key) if key.startswith(_SUBJECT_KEY):
+                mine = f"{key.removeprefix(_SUBJECT_KEY)}."
+                for name in [name for name in self.known if name.startswith(mine)]:
+                    del self.known[name]
+            case EpochBumped(key="") | StoreReset():
+                self.known.clear()
+            case _:
+                pass
 
     async def applied(self, asked: Asked, policy: HistoryPolicy) -> Asked:
         """Give the request with its history trimmed, and a note for the client of what was done."""

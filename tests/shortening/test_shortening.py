@@ -12,9 +12,10 @@ import pytest
 from semcache.core import Caller, Directives, TenantId
 from semcache.cost_rules import HistoryPolicy, Trimming
 from semcache.dialects.chat.request import parse_chat
+from semcache.embed.fingerprint import subject_digest
 from semcache.errors import RequestError, UpstreamError
 from semcache.journey import Asked, Backend
-from semcache.ports import UpstreamCall
+from semcache.ports import EpochBumped, UpstreamCall
 from semcache.records import SideKind, SideRecord
 from semcache.shortening.shortening import Shortening
 from semcache.shortening.summary import Task, as_message, cleaned, text_of
@@ -232,6 +233,22 @@ async def test_who_wants_nothing_kept_is_summed_up_anew() -> None:
     scene = Scene()
     await scene.shortening.applied(asking(20, "summary", no_store=True), RULES)
     assert scene.shelf.values == {}
+    assert not scene.shortening.known
+
+
+async def test_summaries_of_an_end_user_bear_their_digest_and_are_forgotten_with_them() -> None:
+    scene, ann = Scene(), subject_digest(ACME, "ann")
+    named = asking(20, "summary")
+    mine = replace(named, directives=replace(named.directives, user="ann"))
+    for asked in (mine, named):
+        await scene.shortening.applied(asked, RULES)
+    marked = {name for name in scene.shortening.known if name.startswith(f"{ann}.")}
+    assert marked
+    assert marked < set(scene.shortening.known)
+    scene.shortening.on_change(EpochBumped(ACME, f"subject:{ann}", 1))
+    assert marked.isdisjoint(scene.shortening.known)
+    assert scene.shortening.known
+    scene.shortening.on_change(EpochBumped(ACME, "", 1))
     assert not scene.shortening.known
 
 
