@@ -93,8 +93,7 @@ class MilvusLink:
 
     def _over(self, done: asyncio.Future[Any]) -> None:
         self._places.release()
-        if not done.cancelled():
-            done.exception()  # asyncio complains of errors that nobody looks at
+        _ignored(done)
 
     def _guarded(self, work: Callable[[Any, float], T], deadline: float) -> T:
         try:
@@ -123,8 +122,14 @@ class MilvusLink:
         client, self._client = self._client, None
         if client is not None:
             closing = asyncio.get_running_loop().run_in_executor(self._threads, client.close)
+            closing.add_done_callback(_ignored)
             await asyncio.wait([closing], timeout=1.0)
         self._threads.shutdown(wait=False)
+
+
+def _ignored(done: asyncio.Future[Any]) -> None:
+    if not done.cancelled():
+        done.exception()  # asyncio complains of errors that nobody looks at
 
 
 def _connected(rules: MilvusRules, timeout: float) -> Any:
