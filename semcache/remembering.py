@@ -7,16 +7,17 @@ noted in the trace; nothing here can fail a request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from semcache.asking.likeness import Similar
 from semcache.confirming import Confirming, Nobody, Told
-from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Hit, Namespace, Usage
+from semcache.core import Completion, Embedding, Entry, EntryId, Epochs, Hit, Namespace, Review, Scope, Usage
 from semcache.crowding import Crowd, Underway
 from semcache.decide import admission
 from semcache.decide.answer_tiers import may_store_answer
+from semcache.decide.private_data import PIECE, Value, pieces, shared_texts, texts_of, values
 from semcache.dialects.closing import WEB_SEARCH, searches_web
 from semcache.errors import EncoderError, StoreError, VectorIndexError
 from semcache.journey import Keep, Step
@@ -82,15 +83,20 @@ class Memory:
                 step.embedding = await step.encoding
                 if step.embedding is not None and self._closed_by_domain(step, step.embedding) is not None:
                     return False
-            if await self._stays(step, completion):
+            apart = await _is_private(step, completion)
+            if apart and not step.asking.is_person:
+                return False
+            if not apart and await self._stays(step, completion):
                 return False
             entry = self._entry(step, completion)
+            if apart:
+                entry = replace(entry, review=Review(only=entry.author))
             step.trace.stored = await self._put(step, entry)
             step.trace.stored_as = entry.id if step.trace.stored else None
             if step.trace.stored and entry.embedding is None and step.encoding is not None:
                 self.spawn(self._embed_later(step, entry))
             hit = step.trace.decision
-            if isinstance(hit, Hit) and hit.unconfirmed and not (hit.exact or step.trace.is_revised):
+            if isinstance(hit, Hit) and hit.unconfirmed and not (apart or hit.exact or step.trace.is_revised):
                 self.spawn(self._confirming.heard(step, hit, completion))
             return step.trace.stored
 
@@ -216,6 +222,24 @@ class Memory:
             holder=_holder(step),
             commons=step.commons.digest if step.commons is not None else "",
         )
+
+
+async def _is_private(step: Step, completion: Completion) -> bool:
+    """True when users share answers, and this one holds what is one person's and was not in the request for everybody."""
+    if step.policy.scope is not Scope.TENANT:
+        return False
+    found = await _searched(texts_of(completion))
+    return bool(found) and bool(found - await _searched(shared_texts(step.asked.request)))
+
+
+async def _searched(texts: Iterable[str]) -> frozenset[Value]:
+    """Search texts piece by piece; a long answer lets others in between."""
+    found: frozenset[Value] = frozenset()
+    for piece in pieces(texts):
+        found |= values(piece)
+        if len(piece) >= PIECE:
+            await asyncio.sleep(0)
+    return found
 
 
 def _holder(step: Step) -> str:

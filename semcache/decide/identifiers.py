@@ -31,6 +31,8 @@ class Sign(StrEnum):
     PLACE = "place"
     """Somebody says where they live."""
     SECRET = "secret"  # noqa: S105  a word, no password
+    DEVICE = "device"
+    """An address on a network that is somebody's."""
     GREETING = "greeting"
     """An answer calls its reader by name."""
     TOLD = "told"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from semcache.decide.answer_tiers import ANSWERS
 from semcache.decide.lifetimes import SHORT_LIVES
+from semcache.decide.private_kinds import KINDS
 from semcache.decide.reasons import Veto
 from semcache.decide.tiers import ROWS, Row, Step
 from semcache.dialects.closing import FEATURES, Closes
@@ -41,6 +42,14 @@ ANSWER = """
 ## By the answer
 
 What was cut off, ended by a limit or a filter, refused, empty, an error, or not to the end of its protocol is never stored. Of whole answers these are not:
+
+"""
+APART_FROM = """
+## Personal data
+
+Where users share answers (`scope: tenant`), an answer that holds any of these is served to nobody but the one who asked (the end user that the request names, else the caller's own key), by
+equal requests and by meaning; where nobody is named, it is not stored. Read are all choices, reasoning, the arguments of tool calls, streams, and answers in a dialect's own words. What the system prompt or the tools of the request
+hold themselves is everybody's who could be served. Addresses of houses, names and dates of birth alone are not looked for.
 
 """
 SHORT = """
@@ -79,6 +88,8 @@ def page() -> str:
         _table(
             ("What", "Changed by", "Word"), ((r.what, r.knob or "-", f"`{r.reason.value}`") for r in ANSWERS)
         ),
+        APART_FROM,
+        _table(("What", "Not"), ((kind.what, kind.public) for kind in KINDS)),
         SHORT,
         _table(("What",), ((row.what,) for row in SHORT_LIVES)),
         APART.format(vetoes=vetoes),
