@@ -49,6 +49,7 @@ _ELSEWHERE = (
     "backups made before: `semcache backup restore` erases again before anything is served",
     "exports made before: they cannot be imported here; delete the files",
     "what upstreams keep: ask them",
+    "tokens in the memory of an engine: they go with its next restart, or when their room is needed",
     "log lines that were written or shipped: they hold labels, never prompts",
     "questions asked of other users' entries under an earlier release: they fade 90 days after they were last met",
 )
