@@ -34,7 +34,7 @@ def content_coding(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
 
 
 def decoded(
-    reply: UpstreamReply, coding: str | None, *, max_bytes: int = 256 << 20, max_ratio: int = 250
+    reply: UpstreamReply, coding: str | None, *, max_bytes: int = 64 << 20, max_ratio: int = 250
 ) -> AsyncIterator[bytes]:
     """Stream the body without its content coding; a body that cannot be decoded comes as it is.
 

@@ -24,6 +24,8 @@ from semcache.answer.limits import Limits
 from semcache.errors import UpstreamError
 
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+_FIRST, _LAST = 200, 599
+"""Statuses of a reply."""
 _STALE_WITHIN = 2.0
 """Seconds. A kept-alive connection found closed fails within a round trip; later it was an answer lost."""
 
@@ -58,6 +60,10 @@ class ExactTransport(AiohttpTransport):  # type: ignore[misc]  # the package has
             data=data or None,
             allow_redirects=False,
         )
+        if not _FIRST <= response.status <= _LAST:
+            # Another protocol (nobody asked for one), or a number that is no status.
+            response.close()
+            raise aiohttp.ClientPayloadError
         stream = _RawStream(response, self._name)
         return httpx.Response(response.status, headers=response.raw_headers, stream=stream, request=request)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import os
+import socket
 import struct
 import termios
 from typing import Any
@@ -151,7 +153,7 @@ class ClientProtocol(HttpToolsProtocol):
         )
         untaken = left + self._on_its_way() if waits else 0
         if untaken and untaken == self._untaken:
-            self.transport.abort()
+            self._reset()
             return
         self._untaken = untaken
         self._write_timer = self.loop.call_later(self.write_deadline / 2, self._look_at_reading)
@@ -162,6 +164,14 @@ class ClientProtocol(HttpToolsProtocol):
             taken = fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, b"\0" * 4)
             return int(struct.unpack("i", taken)[0])
         return 0
+
+    def _reset(self) -> None:
+        """Cut the connection; what the kernel holds for it goes as well, and a part of an answer is told from the whole."""
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            file = self.transport.get_extra_info("socket").fileno()
+            with socket.socket(fileno=os.dup(file)) as twin:
+                twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers with the connection."""

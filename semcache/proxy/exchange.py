@@ -24,6 +24,7 @@ from semcache.proxy.body import read_body
 from semcache.proxy.directives import directives_of
 from semcache.proxy.disconnect import until_disconnect
 from semcache.proxy.errors import error_reply, identified, request_ids, words_of
+from semcache.proxy.gathering import gathered
 from semcache.proxy.guess import avoided, guessed
 from semcache.proxy.headers import Pair, is_event_stream, key_in, read_request_headers, reply_headers
 from semcache.proxy.passthrough import checked_path
@@ -199,7 +200,7 @@ class Exchange:
 
     async def _relay_whole(self, ticket: Ticket, asked: Asked, trace: Trace, head: Head) -> None:
         """Gather a JSON reply (of whatever status), then write it with its length."""
-        body = b"".join([chunk async for chunk in ticket.chunks()])
+        body = await gathered(ticket.chunks())
         self._bytes = len(body)
         passed, ours = self._heads(trace, head)
         length = True

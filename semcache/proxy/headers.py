@@ -8,6 +8,7 @@ pass on a miss and are never stored. Source: RFC 9110 section 7.6.1, RFC 9211.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs
@@ -58,6 +59,8 @@ _DROP_REPLY = _HOP_BY_HOP | {
 }
 _ANSWER_CHANGING = frozenset({b"openai-beta", b"anthropic-beta", b"anthropic-version"})
 _OURS = b"semcache-"
+_NO_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9a-z]")
+_NO_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,9 @@ def reply_headers(raw: Iterable[Pair], *, counted: bool) -> list[Pair]:
     for name, value in raw:
         low = name.lower()
         if low in _DROP_REPLY or low in gone or low.startswith((b"access-control-", _OURS)):
+            continue
+        if _NO_NAME.search(low) or _NO_VALUE.search(value):
+            # What no server may send on: the reply would end there.
             continue
         out.append((low, value))
     return out

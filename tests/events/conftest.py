@@ -14,7 +14,7 @@ from tests.events.answers import answering
 from tests.events.faultproxy import FaultProxy, Faults, fault_proxy
 from tests.fakes.upstream_server import ByRequest, UpstreamServer, in_thread
 
-IDLE, HEAD, WRITE = 1, 3, 2
+IDLE, HEAD, WRITE = 1, 4, 1
 """Seconds: between two parts of a reply, until its head, until a client takes something."""
 
 
@@ -32,7 +32,7 @@ def between(upstream: UpstreamServer) -> Iterator[FaultProxy]:
 
 
 def configured(upstream: UpstreamServer, between: FaultProxy) -> dict[str, Any]:
-    limits = {"connect_timeout": 1, "first_byte_timeout": HEAD, "idle_timeout": IDLE}
+    limits = {"connect_timeout": 4, "first_byte_timeout": HEAD, "idle_timeout": IDLE}
     origin = upstream.origin
     return {
         "default_upstream": "main",
@@ -67,6 +67,7 @@ def proxy(
     limits = {
         "SEMCACHE_LIMITS__HEADER_SECONDS": "1",
         "SEMCACHE_LIMITS__BODY_SECONDS": "1",
+        "SEMCACHE_LIMITS__WRITE_SECONDS": str(WRITE),
         "SEMCACHE_LIMITS__BODY_BYTES": str(1 << 20),
     }
     arguments = ("--config", str(config), "--policies", str(policies))

@@ -120,7 +120,7 @@ class UpstreamServer:
         if self._uds is not None:
             self._server = await asyncio.start_unix_server(self._connection, str(self._uds))
             return
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=4096)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
