@@ -77,6 +77,8 @@ class Proxy:
     readers: list[threading.Thread] = field(default_factory=list)
     namespace: str = ""
     """Sent with every question, so that tests that share a proxy do not share answers."""
+    output: int = subprocess.PIPE
+    """Where its request log goes."""
     every_script: bool = False
     """Load the encoder of all scripts at the start, as a user's proxy does; else at the first text that is not English."""
 
@@ -98,7 +100,7 @@ class Proxy:
             [*command, *self.arguments],
             cwd=self.data.parent,
             env={**os.environ, **self.environment},
-            stdout=subprocess.PIPE,
+            stdout=self.output,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -129,7 +131,8 @@ class Proxy:
 
     def _read_lines(self) -> None:
         assert self.process is not None
-        assert self.process.stdout is not None
+        if self.process.stdout is None:
+            return
         with self.process.stdout as stream:
             for line in stream:
                 self.stdout.append(line)
