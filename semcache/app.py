@@ -335,7 +335,7 @@ class _Parts:
                 token=resolve_secret(token) if (token := self.settings.metrics_token) else None,
                 engine_page=None if self.door is None else self.door.page,
                 feedback=feedback_of(
-                    self.evidence, self.reviewing, self.auditing.flush, self.metrics.evidence, self.clock
+                    self.evidence, self.reviewing, self.auditing.flush, self.metrics.evidence, self.near
                 ),
             )
         )

@@ -28,6 +28,7 @@ from semcache.sighting.sights import Sights
 from semcache.sighting.told import Told as SightsTold
 from semcache.standings import Allowance
 from semcache.store.evidence_hits import EvidenceShelves
+from semcache.store.near import NearCache
 from semcache.store.queue import ReviewShelves as QueueShelves
 from semcache.store.redis_store import StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
@@ -91,6 +92,7 @@ class ReviewShelves:
     def __init__(self, url: str, clock: Clock, rules: StoreRules) -> None:
         self._queue = QueueShelves(url, rules.link, rules.prefix)
         self.queue = self._queue.queue
+        self.clock = clock
         self.verdicts = RedisVerdicts(url, clock, rules, VerdictRules())
 
     async def aclose(self) -> None:
@@ -104,18 +106,22 @@ def feedback_of(
     reviewing: ReviewShelves,
     flush: Callable[[], Awaitable[None]],
     told: EvidenceMetrics,
-    clock: Clock,
+    near: NearCache,
 ) -> Feedback:
-    """Give what hears callers' complaints; `flush` writes down the hits that were served a moment ago."""
+    """Give what hears callers' complaints.
+
+    `flush` writes down the hits that were served a moment ago; `near` lets go of what a complaint was about at once.
+    """
     return Feedback(
         evidence=evidence.labels,
         hits=evidence.hits,
         budget=evidence.budget,
-        clock=clock,
+        clock=reviewing.clock,
         flush=flush,
         labelled=told.labelled,
         verdicts=reviewing.verdicts,
         queue=reviewing.queue,
+        heard=near.on_change,
     )
 
 

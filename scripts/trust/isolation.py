@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tests.trust.isolation import flip_run, run
+from tests.trust.isolation.events import KINDS
 from tests.trust.isolation.world import Size
 
 _SHOWN = 20
@@ -57,7 +59,8 @@ def _bar(console: Console) -> Progress:
 
 
 def _operations(console: Console, arguments: argparse.Namespace, folder: Path) -> int:
-    plan = run.Plan(arguments.operations, arguments.seed, Size(), arguments.events, arguments.connections)
+    kinds = tuple(itertools.islice(itertools.cycle(KINDS), arguments.events))
+    plan = run.Plan(arguments.operations, arguments.seed, Size(), kinds, arguments.connections)
     with _bar(console) as progress:
         task = progress.add_task("operations", total=plan.operations)
         tally = asyncio.run(run.run(plan, folder, lambda done: progress.update(task, completed=done)))

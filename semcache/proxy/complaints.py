@@ -10,11 +10,12 @@ callers with keys of their own can be made up. Knows no policy, no pages and no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from semcache.core import Caller, TenantId
 from semcache.evidence_port import AuditBudget, ServedHit, ServedHits
-from semcache.ports import Clock
+from semcache.ports import Change, Clock, EntryPut
 from semcache.review_port import Act, Pair, ReviewQueue, Sighting, Verdicts
 from semcache.review_rules import PUBLIC, WHOLE
 
@@ -54,6 +55,7 @@ class Complaints:
         budget: counts what a caller has barred.
         clock: time of acts.
         most: pairs that one caller may bar a day.
+        heard: hears of each barred pair's entry before the caller does; the change stream tells this process too, but later.
     """
 
     verdicts: Verdicts
@@ -62,6 +64,7 @@ class Complaints:
     budget: AuditBudget
     clock: Clock
     most: int
+    heard: Callable[[Change], None]
 
     async def bar(self, caller: Caller, who: str, hit: ServedHit) -> Barred:
         """Keep the answer of a hit from its question, and put the entry before a reviewer.
@@ -85,6 +88,7 @@ class Complaints:
             after["tenant"] = caller.tenant
         act = Act(f"caller:{caller.key_name or 'anonymous'}", self.clock.now(), "bar", hit.entry, {}, after)
         await self.verdicts.bar(_owner(caller, hit), hit.entry, Pair(hit.key, hit.asked), act)
+        self.heard(EntryPut(_owner(caller, hit), hit.entry))
         await self.sight(caller, hit)
         # Settled last: whatever failed before is done once more when the caller asks again.
         await self.hits.settle(caller.tenant, hit.request)

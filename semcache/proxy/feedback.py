@@ -19,7 +19,7 @@ from semcache.core import Caller, EntryId
 from semcache.decide.risk.grid import bucket_of
 from semcache.errors import RequestError, StoreError
 from semcache.evidence_port import AuditBudget, EvidenceStore, Finding, Label, ServedHit, ServedHits, Source
-from semcache.ports import Clock
+from semcache.ports import Change, Clock
 from semcache.proxy.admission import Admission, refuse_encoding
 from semcache.proxy.body import ClientGone, parse_object, read_body
 from semcache.proxy.complaints import Barred, Complaints
@@ -35,6 +35,10 @@ _LONGEST_NAME = 128
 _LONGEST_NOTE = 200
 _PATIENCE = 10.0
 _CLIENT_CLOSED = 499
+
+
+def unheard(_: Change) -> None:
+    """Hold nothing that a complaint could change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class Feedback:
         labelled: hears of each label (source, verdict).
         verdicts, queue: what complaints go to beside; None: they are only counted.
         rules: bounds.
+        heard: hears of what a complaint has changed, as if the change stream told it.
     """
 
     evidence: EvidenceStore
@@ -80,6 +85,7 @@ class Feedback:
     verdicts: Verdicts | None = None
     queue: ReviewQueue | None = None
     rules: FeedbackRules = FeedbackRules()
+    heard: Callable[[Change], None] = unheard
 
     async def take(self, caller: Caller, verdict: Verdict) -> dict[str, Any]:
         """Count a verdict; gives what the caller is told.
@@ -141,7 +147,9 @@ class Feedback:
     def _complaints(self) -> Complaints | None:
         if self.verdicts is None or self.queue is None:
             return None
-        return Complaints(self.verdicts, self.queue, self.hits, self.budget, self.clock, self.rules.bars)
+        return Complaints(
+            self.verdicts, self.queue, self.hits, self.budget, self.clock, self.rules.bars, self.heard
+        )
 
     async def _hit(self, caller: Caller, verdict: Verdict) -> ServedHit | None:
         if verdict.entry:

@@ -21,6 +21,7 @@ from semcache.evidence_port import Cell, ServedHit, Source
 from semcache.pipeline import Pipeline
 from semcache.policy.loader import load_directory
 from semcache.policy.snapshot import PolicySnapshot
+from semcache.ports import Change, EntryPut
 from semcache.proxy.admission import Admission
 from semcache.proxy.feedback import Feedback, FeedbackRules, read_verdict
 from semcache.proxy.own import OwnParts, Readiness, own_app
@@ -95,6 +96,7 @@ class Scene:
     queue: FakeReviewQueue = field(default_factory=FakeReviewQueue)
     told: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: list[ServedHit] = field(default_factory=list)
+    heard: list[Change] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ids = itertools.count(1)
@@ -108,6 +110,7 @@ class Scene:
             verdicts=cast("Verdicts", self.bars),
             queue=self.queue,
             rules=FeedbackRules(most=5, window=60.0, bars=2),
+            heard=self.heard.append,
         )
         parts = OwnParts(
             readiness=lambda: Readiness(True, (), {}),
@@ -285,6 +288,7 @@ async def test_a_complaint_bars_the_pair_and_puts_the_entry_before_a_reviewer(sc
     assert said.json()["barred"] is True
     assert "reason" not in said.json()
     assert pairs(scene) == {(ACME, Pair(KEY, ASKED))}
+    assert scene.heard == [EntryPut(ACME, EntryId("e1"))], "this process does not wait for the change stream"
     [(tenant, act)] = scene.bars.acts
     assert (tenant, act.who, act.what, act.at) == (ACME, "caller:app", "bar", Now.at)
     assert (act.before, act.after, act.note) == ({}, {"asked": ASKED, "request": "req_a"}, "")
@@ -368,6 +372,7 @@ async def test_answers_of_all_tenants_are_barred_where_they_stand_and_within_the
     assert said == [True, True, False]
     assert pairs(scene) == {(everybody, Pair(KEY, "0" * 24)), (everybody, Pair(KEY, "1" * 24))}
     assert [act.after["tenant"] for _, act in scene.bars.acts] == [ACME, ACME]
+    assert scene.heard == [EntryPut(everybody, EntryId("e1"))] * 2
     assert (await scene.queue.size(everybody), await scene.queue.size(ACME)) == (1, 0)
 
 

@@ -9,11 +9,14 @@ import itertools
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 import aiohttp
 
+from semcache.archive.erasing import Eraser, Site
 from semcache.core import Entry, EntryId, TenantId
+from semcache.embed.fingerprint import subject_digest
 from semcache.errors import StoreError
 from semcache.ports import Selector
 from semcache.process import SystemClock
@@ -32,15 +35,18 @@ from semcache.review.verdicts import (
     word_of,
 )
 from semcache.review_rules import WHOLE
+from semcache.store.erasure import ErasureShelf
 from semcache.store.link import LinkRules
 from semcache.store.redis_store import RedisStore, StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
 from tests.trust.isolation.fleet import Replica
 from tests.trust.isolation.model import HITS, Book, Made, Reply, Withdrawal
 from tests.trust.isolation.wire import text_of
-from tests.trust.isolation.world import MODELS, TAGS, TENANTS, ExactSeat, exact_of
+from tests.trust.isolation.world import MODELS, TAGS, TENANTS, USERS, ExactSeat, exact_of
 
 _RECENT = 200
+Place = tuple[ExactSeat, str]
+"""What is equal to the letter, and in which dialect."""
 ACTS: dict[str, int] = {
     "complain": 10,
     "delete": 12,
@@ -48,6 +54,7 @@ ACTS: dict[str, int] = {
     "namespace": 3,
     "model": 1,
     "tenant": 1,
+    "erase": 1,
     "reject": 8,
     "purge": 5,
     "edit": 8,
@@ -66,6 +73,8 @@ class Acts:
 
     book: Book
     url: str
+    data: Path
+    """Where the journal of erasures stands."""
     clock: Callable[[], float] = time.monotonic
     recent: list[Reply] = field(default_factory=list)
     marked: dict[Hashable, list[Withdrawal]] = field(default_factory=dict)
@@ -76,10 +85,14 @@ class Acts:
         rules = StoreRules(link=LinkRules(deadline=5.0))
         self._store = RedisStore(self.url, SystemClock(), rules)
         self._verdicts = RedisVerdicts(self.url, SystemClock(), rules, VerdictRules())
+        self._shelf = ErasureShelf(self.url, SystemClock(), rules, subject_digest)
+        self._eraser = Eraser(Site(self.data, self.url, False), self._shelf, self._verdicts, SystemClock())
+        self.data.mkdir(parents=True, exist_ok=True)
 
     async def aclose(self) -> None:
         await self._store.aclose()
         await self._verdicts.aclose()
+        await self._shelf.aclose()
 
     def seen(self, reply: Reply) -> None:
         """Remember a hit, for acts to come."""
@@ -95,6 +108,8 @@ class Acts:
             match kind:
                 case "tenant" | "model" | "tag":
                     return await self._invalidate(kind, by)
+                case "erase":
+                    return await self._erase(by.choice(TENANTS).name, by.choice(USERS[1:]))
                 case "complain":
                     return await self._complain(by, replicas, session)
                 case _ if not self.recent:
@@ -117,6 +132,12 @@ class Acts:
         place = (tenant, f"{kind}:{name}" if name else "")
         one = self._begin(f"invalidated by {kind}", place)
         await self._store.delete(Selector(TenantId(tenant), **({kind: name} if name else {})))
+        one.acked = self.clock()
+        return "done"
+
+    async def _erase(self, tenant: str, user: str) -> str:
+        one = self._begin("erased", (tenant, f"subject:{user}"))
+        await self._eraser.erase(TenantId(tenant), user, "tests")
         one.acked = self.clock()
         return "done"
 
@@ -164,7 +185,7 @@ class Acts:
         return f"done {word_of(verdict)}"
 
     def _verdict(
-        self, kind: str, entry: Entry, made: Made, exact: Hashable
+        self, kind: str, entry: Entry, made: Made, exact: Place
     ) -> tuple[Verdict, Withdrawal | None]:
         match kind:
             case "reject":
@@ -191,14 +212,15 @@ class Acts:
                 self._lift(exact, "bar")
                 return Unbar(WHOLE), None
 
-    def _marking(self, kind: str, exact: Hashable, mark: str, **more: bool) -> Withdrawal:
+    def _marking(self, kind: str, exact: Place, mark: str, **more: bool) -> Withdrawal:
         """Begin what holds for answers to come, until it is lifted."""
         one = self._begin(kind, exact, to_come=True, stored_only=True, **more)
-        self.marked.setdefault((exact, mark), []).append(one)
+        self.marked.setdefault((exact[0], mark), []).append(one)
         return one
 
-    def _lift(self, exact: Hashable, kind: str) -> None:
-        for one in self.marked.pop((exact, kind), ()):
+    def _lift(self, exact: Place, kind: str) -> None:
+        """Take marks back, in whatever dialect they were set: two of them may say the very same."""
+        for one in self.marked.pop((exact[0], kind), ()):
             one.lifted = self.clock()
 
     def _undone(self, begun: Withdrawal | None) -> str:
@@ -214,7 +236,7 @@ class Acts:
         entry = await self._store.show(TenantId(exact[0].seat.tenant), EntryId(reply.entry))
         return entry if entry is not None and f"<{reply.stamp}>".encode() in entry.completion.body else None
 
-    def _exact(self, made: Made) -> tuple[ExactSeat, str] | None:
+    def _exact(self, made: Made) -> Place | None:
         """Give the place of all answers to the very same; None where nobody can tell it."""
         rules = self.book.rules_of(made)
         exact = exact_of(made.ask, rules[0]) if len(rules) == 1 else None

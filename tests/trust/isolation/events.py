@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.trust.isolation.run import Tally
 
 KINDS = ("policy", "kill", "policy", "store", "policy", "restart", "join", "policy")
+"""What may happen: a policy changes, a replica is killed, the store is killed, a replica is restarted in order, one joins or leaves."""
 
 
 @dataclass
@@ -33,14 +34,11 @@ class Events:
     clock: Callable[[], float] = time.monotonic
     _states: dict[str, State] = field(default_factory=dict)
 
-    async def happen(self, count: int, share: Callable[[], float]) -> None:
-        """Let `count` things happen, each when its share of the run is done."""
-        for number in range(count):
-            while share() < (number + 0.5) / (count + 1):  # noqa: ASYNC110 - nothing is told of each ask
+    async def happen(self, kinds: Sequence[str], share: Callable[[], float]) -> None:
+        """Let one thing after the other happen, each when its share of the run is done."""
+        for number, kind in enumerate(kinds):
+            while share() < (number + 0.5) / (len(kinds) + 1):  # noqa: ASYNC110 - nothing is told of each ask
                 await asyncio.sleep(0.02)
-            if share() >= 1.0:
-                return
-            kind = KINDS[number % len(KINDS)]
             before = self.clock()
             name = await self._one(kind)
             self.tally.events[name] += 1

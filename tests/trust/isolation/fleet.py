@@ -19,7 +19,7 @@ from tests.store.servers import command
 from tests.trust.isolation.upstream import MANAGED
 from tests.trust.isolation.world import TENANTS, State, Tenant, policy_of
 
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 
 
 @dataclass

@@ -361,6 +361,8 @@ def places_of(made: Made, rules: Rules) -> Iterator[Hashable]:
     yield (tenant, f"model:{ask.model}")
     for tag in ask.tags:
         yield (tenant, f"tag:{tag}")
+    if ask.user:
+        yield (tenant, f"subject:{ask.user}")
     if not ask.topic and not ask.tools:
         yield (exact.seat, ask.dialect)
 

@@ -33,17 +33,17 @@ class Plan:
     """What a run does.
 
     Attributes:
-        operations: how many, all kinds together.
+        operations: how many at least, all kinds together; asking goes on until all events are over.
         seed: of all that is drawn.
         size: how many tenants' namespaces, users and so on take part.
-        events: how many times something breaks or is changed: policies, processes, the store.
+        events: what breaks or is changed, spread over the run; see `events.KINDS`.
         connections: asks under way at once.
     """
 
     operations: int
     seed: int
     size: Size
-    events: int
+    events: tuple[str, ...]
     connections: int = 48
 
 
@@ -106,13 +106,14 @@ class _Run:
     tally: Tally = field(default_factory=Tally)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     done: int = 0
+    happening: asyncio.Task[None] | None = None
 
     async def all(self) -> Tally:
         """Start everything, do everything, sum up."""
         await self.fleet.valkey.start()
         one, two = self.fleet.replica("one"), self.fleet.replica("two", workers=2)
         await asyncio.gather(one.start(), two.start())
-        acts = Acts(self.book, self.fleet.valkey.url)
+        acts = Acts(self.book, self.fleet.valkey.url, self.fleet.folder / "journal")
         events = Events(self.fleet, self.book, self.tally, Random(f"{self.plan.seed}:events"))
         # Shorter than the servers keep a connection: none is used while it is being closed.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=2.0)
@@ -121,7 +122,7 @@ class _Run:
             connector=connector, timeout=aiohttp.ClientTimeout(total=60)
         ) as session:
             client = Client(session)
-            happening = asyncio.create_task(events.happen(self.plan.events, self._share))
+            happening = self.happening = asyncio.create_task(events.happen(self.plan.events, self._share))
             asking = [
                 asyncio.create_task(self._ask_on(client, acts, session)) for _ in range(self.plan.connections)
             ]
@@ -139,12 +140,15 @@ class _Run:
         self.tally.faults += self.stamping.wrong + [repr(error) for error in self.server.errors]
         return self.tally
 
+    def _is_over(self) -> bool:
+        return self.happening is None or self.happening.done()
+
     def _share(self) -> float:
         return self.done / self.plan.operations
 
     async def _ask_on(self, client: Client, acts: Acts, session: aiohttp.ClientSession) -> None:
         for number in self.numbers:
-            if number >= self.plan.operations or self.tally.leaks:
+            if self.tally.leaks or (number >= self.plan.operations and self._is_over()):
                 return
             by = Random(f"{self.plan.seed}:{number}:kind")
             while not self.fleet.up():  # noqa: ASYNC110 - processes come up, no event of this loop

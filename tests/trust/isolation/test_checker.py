@@ -198,6 +198,7 @@ def test_a_mode_of_equal_requests_serves_none_by_meaning() -> None:
 PLACES: dict[str, Callable[[], Any]] = {
     "deleted": lambda: "s1.0",
     "rejected": exact_seat,
+    "erased": lambda: ("acme", "subject:ann"),
     "invalidated by tag": lambda: ("acme", "tag:kb-1"),
     "invalidated by model": lambda: ("acme", "model:m-a"),
     "invalidated by tenant": lambda: ("acme", ""),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trust.isolation.events import KINDS
 from tests.trust.isolation.run import Plan, Tally, run
 from tests.trust.isolation.world import SMALL, Size
 
@@ -22,7 +23,7 @@ def hold(tally: Tally, operations: int) -> None:
     """See that nothing leaked, and that there was something to leak."""
     assert [(leak.kind, leak.detail, leak.reply) for leak in tally.leaks] == [], list(tally.last)
     assert tally.faults == []
-    assert sum(tally.operations.values()) == operations
+    assert sum(tally.operations.values()) >= operations
     assert tally.outcomes["exact"] > operations / 10
     assert tally.outcomes["semantic"] > operations / 20
     assert tally.expected["exact"] > operations / 30
@@ -32,7 +33,8 @@ def hold(tally: Tally, operations: int) -> None:
 
 
 def test_no_answer_crosses_over_while_replicas_are_killed_and_policies_change(tmp_path: Path) -> None:
-    tally = asyncio.run(run(Plan(1500, 11, SMALL, events=3, connections=16), tmp_path / "run"))
+    plan = Plan(1500, 11, SMALL, ("policy", "kill", "store"), connections=16)
+    tally = asyncio.run(run(plan, tmp_path / "run"))
     hold(tally, 1500)
     assert sum(tally.events.values()) == 3
 
@@ -40,6 +42,6 @@ def test_no_answer_crosses_over_while_replicas_are_killed_and_policies_change(tm
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_no_answer_crosses_over_in_a_hundred_thousand_operations(tmp_path: Path) -> None:
-    tally = asyncio.run(run(Plan(100_000, 12, Size(), events=40), tmp_path / "run"))
+    tally = asyncio.run(run(Plan(100_000, 12, Size(), KINDS * 5), tmp_path / "run"))
     hold(tally, 100_000)
     assert len(tally.events) >= 8, "everything that may happen did"
