@@ -196,7 +196,7 @@ class Keeper:
         Args:
             follower: says up to where the index is right.
         """
-        self._follower = follower
+        self.follow(follower)
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_TICK):
@@ -204,7 +204,11 @@ class Keeper:
             if self._erased.is_set():
                 await self._purge()
             elif self._is_due():
-                await self._write(hurried=False, until=float("inf"))
+                await self.write(hurried=False, until=float("inf"))
+
+    def follow(self, follower: Position) -> None:
+        """Be told up to where the index is right."""
+        self._follower = follower
 
     async def aclose(self) -> None:
         """Write what has changed, within a bound, and let another process write here. Idempotent."""
@@ -212,7 +216,7 @@ class Keeper:
         if self._erased.is_set():
             await self._purge()
         if self._changed() or self._urgent:
-            await self._write(hurried=True, until=self._monotonic() + self._tuning.end_within)
+            await self.write(hurried=True, until=self._monotonic() + self._tuning.end_within)
         self._thread.shutdown(wait=True)
         self._shelf.close()
 
@@ -240,7 +244,13 @@ class Keeper:
             self._erased.set()
             await asyncio.sleep(_TICK)
 
-    async def _write(self, *, hurried: bool, until: float) -> None:
+    async def write(self, *, hurried: bool, until: float) -> None:
+        """Write the index down, if it is settled and nobody else writes there.
+
+        Args:
+            hurried: without rests in between.
+            until: monotonic seconds when it is given up.
+        """
         place = self._follower.settled if self._follower is not None else None
         if place is None or not place.identity:
             return

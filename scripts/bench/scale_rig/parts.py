@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import faiss
 import numpy as np
+import psutil
 
-from scale_rig import corpus
+from scale_rig import corpus, rebuilding
 from semcache.core import Embedding, EncoderId, EntryId, Namespace, TenantId
 from semcache.lookup.faiss_index import FaissIndex
+from semcache.lookup.keeping import Keeper, KeepingTuning
 from semcache.lookup.snapshot_format import MOST_ROWS, Block
+from semcache.ports import StreamCursor
 
 E = EncoderId("bench@1")
 HOME = Namespace(TenantId("bench"), "aa" * 32)
@@ -168,3 +174,140 @@ def random(source: corpus.Base, chosen: argparse.Namespace) -> None:
     picked = rows[np.random.default_rng(6).integers(len(rows), size=chosen.queries)]
     close = corpus.unit(picked + 0.75 * away)
     asyncio.run(_asked(filled(rows), rows, {"near": close, "far": away}, chosen))
+
+
+def churn(source: corpus.Base, chosen: argparse.Namespace) -> None:
+    """How fast single vectors come and go in a full index."""
+    rows = corpus.grown(source.rows, chosen.n)
+
+    async def run() -> None:
+        index = FaissIndex(max_vectors=len(rows) + 1000)
+        began = time.perf_counter()
+        pauses = []
+        for number, row in enumerate(rows):
+            step = time.perf_counter()
+            await index.add(HOME, name(number), Embedding(row, E))
+            pauses.append(time.perf_counter() - step)
+        built = time.perf_counter() - began
+        print(
+            f"  built one by one: {len(rows) / built:,.0f} a second; longest add {max(pauses) * 1e3:.1f} ms"
+        )
+        for words, numbers in (("replaced", range(0, len(rows), 97)), ("removed", range(1, len(rows), 97))):
+            began = time.perf_counter()
+            for number in numbers:
+                if words == "removed":
+                    await index.remove((name(number),))
+                else:
+                    await index.add(HOME, name(number), Embedding(rows[-1 - number], E))
+            print(f"  {words}: {len(numbers) / (time.perf_counter() - began):,.0f} a second")
+        index.check_integrity()
+        await index.aclose()
+
+    asyncio.run(run())
+
+
+def snapshot(source: corpus.Base, chosen: argparse.Namespace) -> None:
+    """Writing and loading a snapshot as a worker does, with the loop's pauses."""
+    rows = corpus.grown(source.rows, chosen.n)
+    folder = Path(tempfile.mkdtemp(dir=chosen.folder))
+    index = filled(rows)
+    try:
+        asyncio.run(_snapshot(index, folder))
+    finally:
+        shutil.rmtree(folder)
+
+
+class _Settled:
+    """A follower that has nothing to do."""
+
+    settled = StreamCursor("bench", 1)
+
+
+async def _snapshot(index: FaissIndex, folder: Path) -> None:
+    generations = frozenset({E})
+    tuning = KeepingTuning(every=1e9, first=1e9, end_within=1e9)
+    for hurried in (False, True):
+        keeper = Keeper(folder / "index", index, lambda: generations, tuning=tuning)
+        keeper.follow(_Settled())
+        async with other_work(0.05) as late:
+            began = time.perf_counter()
+            await keeper.write(hurried=hurried, until=float("inf"))
+            took = time.perf_counter() - began
+        size = keeper.counts.bytes
+        how = "at the end of a process" if hurried else "while serving"
+        print(
+            f"  written {how}: {took:.1f} s, {size / 1e6:,.0f} MB, {size / max(1, index.sizes()[0]):.0f} B a vector;"
+            f" loop late p99 {np.quantile(np.array(late) * 1e3, 0.99):.1f} ms, most {max(late) * 1e3:.1f} ms"
+        )
+        await keeper.aclose()
+    for _ in range(2):
+        other = FaissIndex(max_vectors=index.sizes()[0] + 1)
+        keeper = Keeper(folder / "index", other, lambda: generations, tuning=tuning)
+        async with other_work(0.05) as late:
+            began = time.perf_counter()
+            await keeper.open()
+            await keeper.load("bench")
+            took = time.perf_counter() - began
+        print(
+            f"  loaded: {took:.1f} s, {other.sizes()[0]:,} vectors in {other.sizes()[1]:,} namespaces;"
+            f" loop late p99 {np.quantile(np.array(late) * 1e3, 0.99):.1f} ms, most {max(late) * 1e3:.1f} ms"
+        )
+        if other.sizes() != index.sizes():
+            raise AssertionError("what was written was not what was loaded")
+        await keeper.aclose()
+
+
+def small(source: corpus.Base, chosen: argparse.Namespace) -> None:
+    """As many vectors in namespaces of ten."""
+    rows = corpus.grown(source.rows, chosen.n)
+    spaces = [Namespace(TenantId(f"t{n % 100}"), f"{n:064x}") for n in range(len(rows) // 10)]
+    index = FaissIndex(max_vectors=len(rows) + 1000)
+    process = psutil.Process()
+    gc.collect()
+    before = process.memory_info().rss
+
+    async def run() -> None:
+        began = time.perf_counter()
+        for number, row in enumerate(rows):
+            await index.add(spaces[number % len(spaces)], name(number), Embedding(row, E))
+        built = time.perf_counter() - began
+        each = (process.memory_info().rss - before) / len(rows)
+        print(
+            f"  {len(spaces):,} namespaces: built at {len(rows) / built:,.0f} a second; {each:,.0f} B a vector"
+        )
+        times = []
+        rng = np.random.default_rng(1)
+        for at in rng.integers(len(spaces), size=5000).tolist():
+            step = time.perf_counter()
+            await index.search(spaces[at], Embedding(rows[at], E), K)
+            times.append(time.perf_counter() - step)
+        print(f"  search: {rank(times)}")
+        folder = Path(tempfile.mkdtemp(dir=chosen.folder))
+        try:
+            await _snapshot(index, folder)
+        finally:
+            shutil.rmtree(folder)
+
+    asyncio.run(run())
+
+
+def memory(source: corpus.Base, chosen: argparse.Namespace) -> None:
+    """Resident bytes a vector, all in one namespace."""
+    del source
+    process = psutil.Process()
+    gc.collect()
+    index = FaissIndex(max_vectors=chosen.n + 1)
+    before = process.memory_info().rss
+    for start in range(0, chosen.n, MOST_ROWS):
+        count = min(MOST_ROWS, chosen.n - start)
+        some = corpus.random(count, start)
+        index.take(Block(HOME, E, tuple(map(name, range(start, start + count))), some))
+    gc.collect()
+    each = (process.memory_info().rss - before) / chosen.n
+    print(f"  {each:,.0f} B a vector, of which the vector itself is {4 * corpus.D}")
+
+
+def rebuild(source: corpus.Base, chosen: argparse.Namespace) -> None:
+    """Filling an index from a real Valkey, comparing it again, and loading it from a snapshot instead."""
+    rows = corpus.grown(source.rows, chosen.entries)
+    asyncio.run(rebuilding.run(rows, chosen.folder, E))
