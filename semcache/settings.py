@@ -79,6 +79,7 @@ class StoreSettings(Strict):
 
     url: str | None = None
     deadline: Seconds = 0.25
+    max_bytes: Annotated[int, Field(ge=0)] | None = None
     near_entries: Annotated[int, Field(ge=0)] = 10_000
     near_bytes: Annotated[int, Field(ge=0)] = 64 << 20
 

@@ -15,6 +15,7 @@ from semcache.parts import policies_of
 from semcache.prefix_parts import engine_limits
 from semcache.settings import Settings
 from semcache.store.embedded import ChildRules, ValkeyChild
+from semcache.store.memory import bound_of
 
 
 class Household:
@@ -36,7 +37,8 @@ class Household:
         # First, since it may be refused: nothing is started before.
         self._admin = AdminChild(settings, screen.note) if settings.admin.enabled else None
         if settings.store.url is None:
-            self._valkey = ValkeyChild(settings.data, ChildRules(), screen.note)
+            rules = ChildRules(maxmemory=bound_of(settings.store.max_bytes))
+            self._valkey = ValkeyChild(settings.data, rules, screen.note)
         if settings.runs_engine:
             spec = EngineSpec(
                 model=resolve(settings.engine.model, settings.data),

@@ -200,3 +200,12 @@ def test_dialects(tmp_path: Path) -> None:
         assert {"read 1", "layout 500", "hit, own"} <= cases.keys()
         assert ("write event" in cases) == (name != "openai.embeddings")
     assert found["openai.chat"]["hit, own"]["times_chat"] == 1.0
+
+
+def test_eviction(tmp_path: Path) -> None:
+    shares = figures("eviction", tmp_path, "--quick")["shares"]
+    for rooms in shares.values():
+        for row in rooms.values():
+            assert all(row[name][0] <= row["bound"][0] for name in row), "Belady's rule is not beaten"
+            assert all(row[name][1] <= row["bound"][1] for name in row)
+            assert row["worth"][1] > row["lru"][1] > row["fifo"][1]
