@@ -251,7 +251,7 @@ class _Parts:
 
     def __post_init__(self) -> None:
         self.ids = Ids()
-        self.gate = LoadGate(self.settings.limits.concurrent_requests)
+        self.gate = LoadGate(self.settings.limits.concurrent_requests, self.settings.limits.held_bytes)
         self.health = Health(
             self.clock,
             self.policies,

@@ -133,6 +133,7 @@ class Health:
         yield "semcache_near_entries", "Entries in this worker's near cache.", entries
         yield "semcache_near_bytes", "Bytes in this worker's near cache.", size
         yield "semcache_inflight", "Requests being handled.", self.gate.inside
+        yield "semcache_held_bytes", "Bytes of request bodies in memory.", self.gate.held.used
         yield "semcache_tasks", "Tasks on this worker's event loop.", len(asyncio.all_tasks())
         for part in ("store", "index", "encoder", "classifier", "policies"):
             yield (

@@ -93,6 +93,7 @@ class LimitSettings(Strict):
     header_bytes: Annotated[int, Field(ge=4096)] = 64 << 10
     write_seconds: Seconds = 30.0
     concurrent_requests: Annotated[int, Field(gt=0)] = 2000
+    held_bytes: Annotated[int, Field(gt=0)] = 1 << 30
     drain_seconds: Seconds = 30.0
 
 

@@ -26,6 +26,7 @@ from semcache.proxy.body import ClientGone, read_body
 from semcache.proxy.directives import labels_of
 from semcache.proxy.errors import error_reply, request_ids
 from semcache.proxy.headers import key_in, read_request_headers
+from semcache.proxy.held import HeldBytes, Holding
 from semcache.proxy.model_lists import ModelLists
 from semcache.proxy.passthrough import checked_path, forward, refuse_inner
 from semcache.proxy.plain_budget import PlainBudget
@@ -83,7 +84,11 @@ class Edge:
         try:
             dialect = dialect_at(path, scope["query_string"]) if scope["method"] == "POST" else None
             if dialect is not None:
-                await self.chat(dialect, scope, receive, send)
+                holding = Holding(receive, self.gate.held)
+                try:
+                    await self.chat(dialect, scope, holding.receive, send)
+                finally:
+                    holding.leave()
             else:
                 await self._pass(scope, receive, send)
         finally:
@@ -235,10 +240,12 @@ class LoadGate:
 
     Args:
         limit: requests handled at a time.
+        held: bytes of their bodies, of all together.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, held: int = 1 << 30) -> None:
         self._limit = limit
+        self.held = HeldBytes(held)
         self._inside = 0
         self._draining = False
 
