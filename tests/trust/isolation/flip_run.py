@@ -20,6 +20,7 @@ from semcache.dialects.table import dialect_at
 from tests.dialects import contract
 from tests.e2e.running import Proxy, running
 from tests.fakes.upstream_server import (
+    JSON_TYPE,
     Behaviour,
     ByRequest,
     Seen,
@@ -34,6 +35,12 @@ from tests.trust.isolation.model import HITS
 _PER_BASE = 6
 _SHARE_OF_WORDINGS = 0.3
 _FRESH = {"cache-control": "no-cache, no-store"}
+_VECTOR = {
+    "object": "list",
+    "model": "m",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.6, 0.8]}],
+    "usage": {"prompt_tokens": 5, "total_tokens": 5},
+}
 _LOOK = {"cache-control": "no-store"}
 
 
@@ -68,6 +75,10 @@ def answer(seen: Seen) -> Behaviour:
     if dialect is None or not seen.body:
         return json_reply({"object": "list", "data": []})
     body = seen.json()
+    told = json.dumps([dialect.name, path, heard(dialect.name, body)], sort_keys=True)
+    name = ("x-heard", hashlib.sha256(told.encode()).hexdigest())
+    if dialect.name == "openai.embeddings":
+        return json_reply(_VECTOR, headers=(JSON_TYPE, name))
     stream = bool(body.get("stream", "ollama" in dialect.name)) or "stream" in path
     document = chat_body("Open the box and follow the picture.")
     completion = contract.stored(
@@ -75,9 +86,7 @@ def answer(seen: Seen) -> Behaviour:
     )
     data = dialect.layout(completion, contract.wanted(stream=stream)).whole(b"0" * 24, b"1700000000")
     kind = dialect.stream_type.decode() if stream else "application/json"
-    told = json.dumps([dialect.name, path, heard(dialect.name, body)], sort_keys=True)
-    digest = hashlib.sha256(told.encode()).hexdigest()
-    return reply(data, headers=(("content-type", kind), ("x-heard", digest)))
+    return reply(data, headers=(("content-type", kind), name))
 
 
 def policy() -> str:
@@ -225,4 +234,6 @@ class _Flipping:
 
 def _is_exact_only(request: Request) -> bool:
     """True for requests that close the tier by meaning."""
+    if request.dialect.name == "openai.embeddings":
+        return True
     return any(name in request.body for name in ("tools", "seed", "modalities"))

@@ -24,6 +24,7 @@ NAMES = (
     *("openai.chat",) * 4,
     "openai.completions",
     "openai.responses",
+    "openai.embeddings",
     "anthropic.messages",
     "ollama.chat",
     "ollama.generate",
@@ -132,6 +133,9 @@ def base(by: Random, number: int) -> Request:
     wish = by.choice(WISHES)
     text = by.choice(wish.wordings)
     dialect = BY_NAME[name]
+    if name == "openai.embeddings":
+        body = {"model": "m", "input": text, "dimensions": by.choice((256, 512)), "encoding_format": "float"}
+        return Request(dialect, "/v1/embeddings", body, b"", text, wish, "every", f"f{number}")
     chat = _chat(by, text, plain=name != "openai.chat")
     try:
         written = dialect.write(chat)

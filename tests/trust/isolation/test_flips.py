@@ -19,7 +19,7 @@ def hold(flipped: Flipped, tries: int) -> None:
     assert flipped.tries >= tries
     assert flipped.unheard < tries / 100
     assert set(flipped.by_kind) >= {"value", "type", "added", "removed", "renamed", "header", "question"}
-    assert len(flipped.by_dialect) == 7
+    assert len(flipped.by_dialect) == 8
     for what in ("the same again", "quiet", "in other words"):
         assert flipped.expected[what] > tries / 20
         assert flipped.recall(what) >= 0.99, flipped.missed
