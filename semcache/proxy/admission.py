@@ -15,6 +15,8 @@ from semcache.proxy.headers import RequestHeaders
 from semcache.proxy.types import Scope
 
 _MOST_KNOWN = 4096
+_LONGEST_KNOWN = 2048
+"""Characters: where strangers' keys pass through, anybody may send long ones."""
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
 _FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via")
 
@@ -44,7 +46,9 @@ class Admission:
         told = (headers.authorization, headers.api_key, is_local(scope))
         caller = self._known.get(told)
         if caller is None:
-            caller = self._known[told] = snapshot.authenticate(*told)
+            caller = snapshot.authenticate(*told)
+            if len(told[0] or "") + len(told[1] or "") <= _LONGEST_KNOWN:
+                self._known[told] = caller
         return caller
 
 

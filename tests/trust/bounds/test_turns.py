@@ -59,7 +59,8 @@ def proxy(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) ->
     shared = {"base_url": upstream.url, "max_concurrent": 2, "max_queue": 40, "queue_seconds": 20}
     config = folder / "config.yaml"
     upstreams = {"shared": shared, "wide": {"base_url": upstream.url}}
-    config.write_text(json.dumps({"upstreams": upstreams, "policies": str(policies)}))
+    told = {"upstreams": upstreams, "policies": str(policies), "limits": {"held_bytes": 200_000}}
+    config.write_text(json.dumps(told))
     with running(folder / "data", "--config", str(config)) as started:
         yield started
 
@@ -170,3 +171,13 @@ async def test_who_leaves_the_line_takes_no_place(proxy: Proxy, session: aiohttp
     assert {reply[0] for reply in await asyncio.gather(*streams, stays)} == {200}
     await until(proxy, "semcache_tenant_calls", 0, 0)
     assert await metric(proxy, "semcache_tenant_waiting") == 0
+
+
+async def test_bodies_are_bounded_together(proxy: Proxy, session: aiohttp.ClientSession) -> None:
+    status, headers, data, _ = await ask(session, proxy, QUIET, "x" * 300_000)
+    assert (status, json.loads(data)["error"]["code"]) == (503, "overloaded")
+    assert headers["retry-after"] == "1"
+    large = [asyncio.ensure_future(ask(session, proxy, QUIET, f"{n} " + "y" * 150_000)) for n in range(3)]
+    assert sorted(reply[0] for reply in await asyncio.gather(*large)) in ([200, 200, 503], [200, 503, 503])
+    await until(proxy, "semcache_held_bytes", 0, 0)
+    assert (await ask(session, proxy, QUIET, "z" * 150_000))[0] == 200
