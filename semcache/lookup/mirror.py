@@ -13,12 +13,14 @@ from typing import Any
 
 import faiss
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from semcache.core import Vector
 from semcache.lookup.arena import Part
 from semcache.lookup.scan import Ranked, Slots
 
+_log = structlog.get_logger()
 MAX_GPU_K = 2048
 """The longest list a GPU search gives (FAISS's own limit)."""
 
@@ -33,12 +35,19 @@ NewIndex = Callable[[int], Any]
 
 
 def gpu_factory() -> NewIndex | None:
-    """Give a maker of float16 inner-product indexes on GPU 0; None without GPU or GPU build."""
-    if not hasattr(faiss, "StandardGpuResources") or faiss.get_num_gpus() == 0:
+    """Give a maker of float16 inner-product indexes on GPU 0; None without GPU or GPU build, or where it cannot be used."""
+    if not hasattr(faiss, "StandardGpuResources"):
         return None
-    resources = faiss.StandardGpuResources()
-    resources.setTempMemory(64 << 20)
-    config = faiss.GpuIndexFlatConfig()
+    try:
+        if faiss.get_num_gpus() == 0:
+            return None
+        resources = faiss.StandardGpuResources()
+        resources.setTempMemory(64 << 20)
+        config = faiss.GpuIndexFlatConfig()
+    except RuntimeError as error:
+        # Its memory is taken, or its driver does not fit: a start that failed of it would fail again and again.
+        _log.error("the GPU cannot be used for the index; the CPU does it", problem=str(error)[:200])
+        return None
     config.device = 0
     config.useFloat16 = True
     return lambda dimension: faiss.GpuIndexFlatIP(resources, dimension, config)
