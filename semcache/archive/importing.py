@@ -10,8 +10,9 @@ so under another one no request would ever find its entries. Knows no command li
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -27,7 +28,8 @@ from semcache.store.standing import Standing
 
 _SKEW = 5.0
 """Seconds that the clocks of a proxy and the store may differ: what is that near to an invalidation is taken for older."""
-_TOLD_EVERY = 500
+_AT_ONCE, _BYTES = 64, 8 << 20
+"""Entries that are asked about and stored at a time, and their bytes."""
 
 
 class Standings(Protocol):
@@ -135,12 +137,24 @@ async def import_entries(
         await doors.verdicts.write(terms.tenant, Act(terms.by, doors.clock.now(), "import", after=after))
     report = Report()
     importer = _Importer(doors, terms, report)
-    for number, body in enumerate(checked.bodies(), 1):
-        await importer.take(body)
-        if number % _TOLD_EVERY == 0:
-            told(report)
-    told(report)
+    for batch in _batches(checked.bodies()):
+        for outcome in await asyncio.gather(*map(importer.take, batch), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+        told(report)
     return report
+
+
+def _batches(bodies: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for body in bodies:
+        batch.append(body)
+        size += len(body)
+        if len(batch) == _AT_ONCE or size > _BYTES:
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
 class _Importer:

@@ -121,6 +121,8 @@ async def lived_in(scene: Scene) -> None:
         seen, completion=Completion(b'{"text": "by a human"}', None), status=ReviewStatus.EDITED, version=2
     )
     assert await scene.verdicts.apply(seen, better, Act("eve", now, "edit", seen.id)) is not None
+    assert await store.confirm(of("bobs", "bob", "Bob asks"), author("ann"))
+    assert await store.confirm(of("bobs", "bob", "Bob asks"), author("eve"))
     sights = [
         Sighting(EntryId("bobs"), "aa", ANNS + " asked", now, "chat", "semantic", 1.0, subject=ANN),
         Sighting(EntryId("bobs"), "bb", "asked by Bob", now, "chat", "semantic", 1.0, subject=BOB),
@@ -159,6 +161,7 @@ async def test_all_of_somebody_goes_and_nothing_of_anybody_else(scene: Scene) ->
     assert gone == counted
     assert (gone.entries, gone.derived, gone.public, gone.versions) == (3, 1, 1, 1)
     assert (gone.questions, gone.notes, gone.hits) == (1, 1, 1)
+    assert gone.confirmations == 1
     assert (gone.summaries, gone.heads, gone.sums, gone.findings) == (1, 1, 1, 1)
     left = await scene.everything() + await scene.everything(PUBLIC_TENANT)
     assert b"rash" not in left
@@ -169,6 +172,9 @@ async def test_all_of_somebody_goes_and_nothing_of_anybody_else(scene: Scene) ->
     assert (await scene.shelf.erase(ACME, WHOM, time.time())).total == 0
 
     assert [one.id for one in (await scene.store.list_entries(Selector(ACME))).entries] == ["bobs"]
+    kept = await scene.store.show(ACME, EntryId("bobs"))
+    assert kept is not None
+    assert kept.confirmed == {author("eve")}
     assert [q.text for q in await scene.queue.queue.questions(ACME, EntryId("bobs"))] == ["asked by Bob"]
     assert [one.note for one in await scene.evidence.labels.recent(ACME, 10)] == ["said Bob"]
     assert await scene.evidence.hits.by_request(ACME, "r1") is None
