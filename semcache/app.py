@@ -38,7 +38,6 @@ from semcache.parts import (
     log_standing,
     open_or_do_without,
     tell,
-    tidying,
     upstreams_known,
     verifier_or_none,
     warm,
@@ -60,6 +59,7 @@ from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.remembering import Memory
+from semcache.renewing_parts import upkeep
 from semcache.reviewing_parts import ReviewShelves, feedback_of, revising_of, sights_of, sweeping
 from semcache.routing.hearing import Ears
 from semcache.routing_parts import aliases_of, backends_of, bounded, told_to
@@ -165,7 +165,7 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     listeners: list[Callable[[Change], None]] = [near.on_change]
     kept_index = indexing(settings, store, encoder, lambda change: tell(listeners, change))
     index = await stack.enter_async_context(kept_index)
-    tasks.spawn(tidying(store))
+    upkeep(tasks.spawn, wiring.store_url, store, encoder, index.follower)
 
     later = asyncio.get_running_loop().call_soon
     prefixes = prefixes_of(settings, clock, later) if wiring.engine_socket else None

@@ -5,8 +5,6 @@ Builders only; `app` puts them together.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -31,7 +29,7 @@ from semcache.dialects.table import BY_NAME
 from semcache.embed.batcher import Limits as EncoderLimits
 from semcache.embed.open import EncoderOptions, open_encoder
 from semcache.embed.router import RoutedEncoder
-from semcache.errors import EncoderError, PolicyError, StoreError
+from semcache.errors import EncoderError, PolicyError
 from semcache.journey import Backend
 from semcache.judging import judge
 from semcache.models.catalogue import resolve
@@ -46,7 +44,6 @@ from semcache.store.link import LinkRules
 from semcache.store.redis_store import RedisStore, StoreRules
 
 _log = structlog.get_logger()
-_TIDY_EVERY = 60.0
 _OWN_WORDS: dict[str, tuple[tuple[bytes, bytes], ...]] = {
     "anthropic.messages": ((b"anthropic-version", b"2023-06-01"),),
     "gemini.generate": (),
@@ -162,28 +159,6 @@ def likeness(encoder: Encoder | None, clock: Clock) -> Similar | None:
     Each follows a call of the backend, so that a few a second are many.
     """
     return similar_by(encoder, Pace(rate=4.0, burst=16.0), clock) if encoder is not None else None
-
-
-async def tidying(store: RedisStore) -> None:
-    """Apply expiry and lowered quotas now and then; a store that is away is tried again."""
-    known = ""
-    while True:
-        with contextlib.suppress(StoreError):
-            known = await _told_of_evicting(store, known)
-        await asyncio.sleep(random.uniform(0.5, 1.5) * _TIDY_EVERY)  # noqa: S311 - only spreads workers out
-        with contextlib.suppress(StoreError):
-            await store.tidy()
-
-
-async def _told_of_evicting(store: RedisStore, known: str) -> str:
-    evicts = await store.evicts()
-    if evicts and evicts != known:
-        _log.error(
-            "the store drops keys when it is full: what reviewers and callers barred may be forgotten; "
-            "set maxmemory-policy noeviction, quotas keep its size",
-            maxmemory_policy=evicts,
-        )
-    return evicts
 
 
 def policies_of(settings: Settings) -> PolicySnapshot:

@@ -42,6 +42,19 @@ class Entries(Protocol):
         ...
 
 
+class Reader(Encoder, Protocol):
+    """An encoder that can say who in it would read a text."""
+
+    @property
+    def roles(self) -> str:
+        """The generations in service by what they read, as one word."""
+        ...
+
+    def reader(self, text: str) -> EncoderId | None:
+        """Give the generation that is asked first to read a text."""
+        ...
+
+
 class Shelf(Protocol):
     """Vectors beside entries; see `store.vector_shelf`."""
 
@@ -59,12 +72,16 @@ class Shelf(Protocol):
         """Give an entry, as it was read, another vector; False when it was changed meanwhile."""
         ...
 
-    async def target(self) -> str:
-        """Give the generations of the configuration started last."""
+    async def target(self) -> tuple[str, str]:
+        """Give the roles of the configuration started last, and those that all entries were renewed for."""
         ...
 
-    async def aim(self, generations: str) -> None:
-        """Say which generations entries are to have from now on."""
+    async def aim(self, roles: str) -> None:
+        """Say by which roles entries are to be found from now on."""
+        ...
+
+    async def settle(self, roles: str) -> None:
+        """Say that all entries were renewed for these roles."""
         ...
 
     async def lease(self, holder: str, seconds: float) -> bool:
@@ -104,7 +121,7 @@ class Renewal:
 
     entries: Entries
     shelf: Shelf
-    encoder: Encoder
+    encoder: Reader
     rest: float = 0.0
     progress: Progress = field(default_factory=Progress)
 
@@ -148,7 +165,7 @@ class Renewal:
         told.seen += 1
         if entry.embedding is None:
             told.unmatched += 1
-        elif entry.embedding.encoder in self.encoder.generations():
+        elif entry.embedding.encoder == self.encoder.reader(entry.prompt):
             told.current += 1
         elif entry.context:
             told.bound += 1
@@ -182,11 +199,12 @@ class Renewal:
 
     async def _beside(self, tenant: TenantId, batch: Sequence[Entry]) -> dict[EntryId, Embedding]:
         ids = [entry.id for entry in batch]
+        readers = {entry.id: self.encoder.reader(entry.prompt) for entry in batch}
         found: dict[EntryId, Embedding] = {}
         for generation in sorted(self.encoder.generations()):
             vectors = await self.shelf.kept(tenant, generation, ids)
             for name, vector in zip(ids, vectors, strict=True):
-                if vector is not None:
+                if vector is not None and readers[name] == generation:
                     found[name] = Embedding(vector, generation)
         return found
 
@@ -194,7 +212,12 @@ class Renewal:
         """Embed a question as it was embedded when it was stored: as it was asked."""
         for pause in (*_PATIENCE, None):
             try:
-                return await self.encoder.encode(entry.prompt)
+                found = await self.encoder.encode(entry.prompt)
+                if entry.embedding is None or found.encoder != entry.embedding.encoder:
+                    return found
+                # Whoever was to read it cannot, and the one that could before still does.
+                self.progress.current += 1
+                return None
             except EncoderError as error:
                 if error.is_refusal:
                     self.progress.refused += 1
@@ -223,7 +246,7 @@ class Renewing:
 
     entries: Entries
     shelf: Shelf
-    encoder: Encoder
+    encoder: Reader
     holder: str
     foreign: Callable[[], int]
     every: float = 5.0
@@ -237,15 +260,21 @@ class Renewing:
         while True:
             try:
                 if not told:
-                    await self.shelf.aim(aimed(self.encoder))
+                    await self.shelf.aim(self.encoder.roles)
                     told = True
                 found = self.foreign()
-                if found and found != done and await self.shelf.lease(self.holder, _LEASE):
+                if found != done and await self._is_due(found) and await self._renewed():
                     # What is left over cannot be renewed: bound, or refused.
-                    done = found if await self._renewed() else -1
+                    done = found
             except (StoreError, EncoderError) as error:
                 _log.warning("vectors could not be renewed", kind=error.kind)
             await asyncio.sleep(self.every)
+
+    async def _is_due(self, found: int) -> bool:
+        """True where this configuration is the one started last and not all entries are renewed for it; then the lease is ours."""
+        aimed, settled = await self.shelf.target()
+        due = aimed == self.encoder.roles and (found > 0 or settled != aimed)
+        return due and await self.shelf.lease(self.holder, _LEASE)
 
     async def _renewed(self) -> bool:
         """Go through the store, as long as this configuration is the one started last; True at the end."""
@@ -261,20 +290,17 @@ class Renewing:
             _log.info(
                 "vectors renewed", made=told.made, ready=told.ready, bound=told.bound, whole=not lost.is_set()
             )
+        if not lost.is_set():
+            await self.shelf.settle(self.encoder.roles)
         await self.shelf.lease(self.holder, 0)
         return not lost.is_set()
 
     async def _watch(self, lost: asyncio.Event) -> None:
-        mine = aimed(self.encoder)
+        mine = self.encoder.roles
         while not lost.is_set():
             try:
-                if await self.shelf.target() != mine or not await self.shelf.lease(self.holder, _LEASE):
+                if (await self.shelf.target())[0] != mine or not await self.shelf.lease(self.holder, _LEASE):
                     lost.set()
             except StoreError:
                 lost.set()
             await asyncio.sleep(min(self.every, _LEASE / 4))
-
-
-def aimed(encoder: Encoder) -> str:
-    """Give the generations in service as one word."""
-    return " ".join(sorted(encoder.generations()))

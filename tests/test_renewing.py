@@ -10,7 +10,7 @@ import pytest
 
 from semcache.core import Embedding, EncoderId, Entry, EntryId
 from semcache.errors import EncoderError
-from semcache.renewing import Renewal, Renewing, aimed
+from semcache.renewing import Renewal, Renewing
 from semcache.renewing_parts import vector_shelf
 from semcache.store.embedded import ChildRules, ValkeyChild
 from semcache.store.redis_store import RedisStore, StoreRules
@@ -20,6 +20,17 @@ from tests.store.servers import ACME, WallClock, entry, unit
 
 OLD = EncoderId("minilm")
 COUNT = 150
+
+
+class Alone(FakeEncoder):
+    """One encoder for everything."""
+
+    @property
+    def roles(self) -> str:
+        return f"- {self.generation}"
+
+    def reader(self, text: str) -> EncoderId | None:
+        return self.generation
 
 
 @pytest.fixture
@@ -59,7 +70,7 @@ def never() -> bool:
 
 
 async def test_built_beside_then_given_in_one_go(store: RedisStore, shelf: VectorShelf) -> None:
-    encoder = FakeEncoder()
+    encoder = Alone()
     build = Renewal(store, shelf, encoder)
     await build.build()
     assert (build.progress.made, build.progress.ready) == (COUNT, 0)
@@ -75,8 +86,8 @@ async def test_built_beside_then_given_in_one_go(store: RedisStore, shelf: Vecto
 
 
 async def test_the_way_back_needs_no_encoder(store: RedisStore, shelf: VectorShelf) -> None:
-    await Renewal(store, shelf, FakeEncoder()).renew(never)
-    old = FakeEncoder(generation=OLD)
+    await Renewal(store, shelf, Alone()).renew(never)
+    old = Alone(generation=OLD)
     back = Renewal(store, shelf, old)
     await back.renew(never)
     assert (back.progress.ready, old.calls) == (COUNT, [])
@@ -84,7 +95,7 @@ async def test_the_way_back_needs_no_encoder(store: RedisStore, shelf: VectorShe
 
 
 async def test_each_vector_is_that_of_its_own_question(store: RedisStore, shelf: VectorShelf) -> None:
-    encoder = FakeEncoder()
+    encoder = Alone()
     await Renewal(store, shelf, encoder).renew(never)
     async for one in store.scan(ACME):
         wanted = await encoder.encode(one.prompt)
@@ -97,8 +108,8 @@ async def test_what_cannot_be_renewed_is_told_apart(store: RedisStore, shelf: Ve
     await store.put(chat)
     await store.put(entry("blind", embedding=None))
     await store.put(entry("empty", prompt="  "))
-    await store.put(entry("new", embedding=Embedding(unit(3, 64), FakeEncoder().generation)))
-    renewal = Renewal(store, shelf, FakeEncoder())
+    await store.put(entry("new", embedding=Embedding(unit(3, 64), Alone().generation)))
+    renewal = Renewal(store, shelf, Alone())
     await renewal.renew(never)
     told = renewal.progress
     assert (told.bound, told.unmatched, told.refused, told.current) == (1, 1, 1, 1)
@@ -110,7 +121,7 @@ async def test_what_cannot_be_renewed_is_told_apart(store: RedisStore, shelf: Ve
 async def test_a_busy_encoder_is_waited_for_and_a_closed_one_is_not(
     store: RedisStore, shelf: VectorShelf
 ) -> None:
-    class Busy(FakeEncoder):
+    class Busy(Alone):
         times = 3
 
         async def encode(self, text: str) -> Embedding:
@@ -120,8 +131,8 @@ async def test_a_busy_encoder_is_waited_for_and_a_closed_one_is_not(
             return await super().encode(text)
 
     await Renewal(store, shelf, Busy()).renew(never)
-    assert await generations(store) == {FakeEncoder().generation: COUNT}
-    closed = FakeEncoder(fault=EncoderError("closed", kind="closed"), generation=EncoderId("x@1"))
+    assert await generations(store) == {Alone().generation: COUNT}
+    closed = Alone(fault=EncoderError("closed", kind="closed"), generation=EncoderId("x@1"))
     with pytest.raises(EncoderError):
         await Renewal(store, shelf, closed).renew(never)
 
@@ -133,8 +144,8 @@ async def until(check: Callable[[], object]) -> None:
 
 
 def worker(store: RedisStore, shelf: VectorShelf, name: str, generation: str) -> Renewing:
-    encoder = FakeEncoder(generation=EncoderId(generation))
-    return Renewing(store, shelf, encoder, name, lambda: COUNT, every=0.02, rest=0.0)
+    encoder = Alone(generation=EncoderId(generation))
+    return Renewing(store, shelf, encoder, name, lambda: 0, every=0.02, rest=0.0)
 
 
 async def test_one_worker_renews_and_only_for_the_configuration_started_last(
@@ -150,13 +161,13 @@ async def test_one_worker_renews_and_only_for_the_configuration_started_last(
         await until(lambda: second.progress.made == COUNT)
         await asyncio.sleep(0.2)
         assert await generations(store) == {"two@1": COUNT}
-        assert await shelf.target() == aimed(second.encoder) == "two@1"
+        assert await shelf.target() == ("- two@1", "- two@1")
         running.cancel()
         later.cancel()
 
 
 async def test_a_new_answer_meanwhile_is_not_overwritten(store: RedisStore, shelf: VectorShelf) -> None:
-    class Slow(FakeEncoder):
+    class Slow(Alone):
         async def encode(self, text: str) -> Embedding:
             found = await super().encode(text)
             if "number 7?" in text:
@@ -170,3 +181,36 @@ async def test_a_new_answer_meanwhile_is_not_overwritten(store: RedisStore, shel
     (kept,) = await store.get_many(ACME, [EntryId("e007")])
     assert kept is not None
     assert kept.tags == ("edited",)
+
+
+async def test_who_cannot_be_read_by_the_one_to_read_it_keeps_what_it_has(
+    store: RedisStore, shelf: VectorShelf
+) -> None:
+    class Second(Alone):
+        """Asked first, but leaves one text to the encoder that had it before."""
+
+        def generations(self) -> frozenset[EncoderId]:
+            return frozenset({self.generation, OLD})
+
+        async def encode(self, text: str) -> Embedding:
+            found = await super().encode(text)
+            return Embedding(found.vector, OLD) if "number 9?" in text else found
+
+    renewal = Renewal(store, shelf, Second())
+    await renewal.renew(never)
+    assert (renewal.progress.made, renewal.progress.current) == (COUNT - 1, 1)
+    assert await generations(store) == {Alone().generation: COUNT - 1, OLD: 1}
+
+
+async def test_what_is_renewed_is_not_gone_through_again(store: RedisStore, shelf: VectorShelf) -> None:
+    first = worker(store, shelf, "first", "one@1")
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(first.run())
+        await until(lambda: first.progress.made == COUNT)
+        running.cancel()
+    second = worker(store, shelf, "second", "one@1")
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(second.run())
+        await asyncio.sleep(0.3)
+        running.cancel()
+    assert second.progress.seen == 0

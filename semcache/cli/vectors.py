@@ -116,7 +116,7 @@ async def _counted(store: RedisStore, shelf: VectorShelf) -> tuple[list[Held], s
             Held(tenant, name or "(none)", own[name], beside.get(EncoderId(name), 0))
             for name in sorted({*own, *beside})
         ]
-    return held, await shelf.target()
+    return held, (await shelf.target())[0]
 
 
 async def _build(settings: Settings, store: RedisStore, shelf: VectorShelf, *, quiet: bool) -> Progress:

@@ -81,6 +81,18 @@ class RoutedEncoder:
         """Give the generations in service, lanes that are not loaded yet included."""
         return frozenset(lane.spec.id for lane in self._lanes() if lane.spec)
 
+    @property
+    def roles(self) -> str:
+        """The generations by what they read: English first, everything else behind; `-` where none is known."""
+        return " ".join(
+            lane.spec.id if lane and lane.spec else "-" for lane in (self._latin, self._multilingual)
+        )
+
+    def reader(self, text: str) -> EncoderId | None:
+        """Give the generation that is asked first to read a text; None where none would be."""
+        first, _ = self._choose(text)
+        return first.spec.id if first is not None and first.spec else None
+
     def faults(self) -> Mapping[str, int]:
         """Give how often each kind of error has left `encode`."""
         return dict(self._faults)

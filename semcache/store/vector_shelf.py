@@ -2,7 +2,8 @@
 
     {<tenant>}:gs            hash: digest of a generation -> its name
     {<tenant>}:g:<digest>    hash: entry -> its vector under that generation (float16, and eight bytes that check it)
-    {!}:generations          the generations of the configuration that was started last
+    {!}:encoders             the encoders of the configuration that was started last, by what they read
+    {!}:encoders-settled     those that all entries were last renewed for
 
 An entry itself holds one vector. `swap` gives it another in one step, if nobody changed the entry since it was read, and
 puts the one it had beside it; an entry that goes takes its vectors along (`lua_write.drop`). Knows no encoder.
@@ -30,7 +31,7 @@ from semcache.store.shapes import a_list, a_number, bytes_or_nil, is_yes, some_b
 
 _CHECK = 8
 _BATCH = 64
-_TARGET = "generations"
+_TARGET, _SETTLED = "encoders", "encoders-settled"
 
 _BESIDE = """
 local function beside_of(generation, name, id, vector)
@@ -183,22 +184,32 @@ class VectorShelf:
         """
         await self._server.write(self._scripts.drop, tenant, [digest(generation)], lead=1)
 
-    async def target(self) -> str:
-        """Give the generations of the configuration started last, as `aim` was told; "" for none.
+    async def target(self) -> tuple[str, str]:
+        """Give the roles of encoders in the configuration started last, as `aim` was told, and those told to `settle`; "" for none.
 
         Raises:
             StoreError: unreachable or late.
         """
-        found = await self._server.link.call("GET", self._server.keys.shared(_TARGET))
-        return (bytes_or_nil(found) or b"").decode("utf-8", "replace")
+        shared = self._server.keys.shared
+        found = a_list(await self._server.link.call("MGET", shared(_TARGET), shared(_SETTLED)), 2, 2)
+        aimed, settled = ((bytes_or_nil(item) or b"").decode("utf-8", "replace") for item in found)
+        return aimed, settled
 
-    async def aim(self, generations: str) -> None:
-        """Say which generations entries are to have from now on.
+    async def aim(self, roles: str) -> None:
+        """Say by which encoders entries are to be found from now on.
 
         Raises:
             StoreError: unreachable, late or read-only.
         """
-        await self._server.link.call("SET", self._server.keys.shared(_TARGET), raw(generations))
+        await self._server.link.call("SET", self._server.keys.shared(_TARGET), raw(roles))
+
+    async def settle(self, roles: str) -> None:
+        """Say that all entries were renewed for these.
+
+        Raises:
+            StoreError: unreachable, late or read-only.
+        """
+        await self._server.link.call("SET", self._server.keys.shared(_SETTLED), raw(roles))
 
     async def lease(self, holder: str, seconds: float) -> bool:
         """Take, renew, or (with 0 seconds) give up the right to swap; False while another holds it.

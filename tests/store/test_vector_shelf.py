@@ -109,10 +109,11 @@ async def test_what_was_made_for_nothing_is_dropped(store: RedisStore, shelf: Ve
 
 
 async def test_the_last_to_say_so_says_what_entries_are_to_have(shelf: VectorShelf) -> None:
-    assert await shelf.target() == ""
+    assert await shelf.target() == ("", "")
     await shelf.aim("a@1 b@1")
+    await shelf.settle("a@1 b@1")
     await shelf.aim("a@2 b@1")
-    assert await shelf.target() == "a@2 b@1"
+    assert await shelf.target() == ("a@2 b@1", "a@1 b@1")
     assert await shelf.lease("one", 30)
     assert not await shelf.lease("two", 30)
     await shelf.lease("one", 0)
