@@ -1,7 +1,7 @@
 """A model as judge of two answers, for what the rules of comparing leave open.
 
 The prompt fences the texts off by a random word, so that what stands in them cannot speak to the judge as
-we do; the reply must be one JSON object. What is anything else counts as no verdict.
+we do, and characters that nobody sees are written out; the reply must be one JSON object. What is anything else counts as no verdict.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import orjson
 from semcache.asking.calls import Failed, ask, text_of
 from semcache.calling import auth_of
 from semcache.core import Completion
+from semcache.decide.hidden import shown
+from semcache.decide.revision.prompt import without_fence
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall
 
@@ -81,11 +83,8 @@ class Judge:
         return Judgement(same, confidence, reply)
 
     def _call(self, question: str, one: str, other: str, fence: str) -> UpstreamCall:
-        shown = [
-            text[:_LONGEST].replace(fence, "").encode("utf-8", "replace").decode()
-            for text in (question, one, other)
-        ]
-        data = _DATA.format(fence=fence, question=shown[0], one=shown[1], other=shown[2])
+        texts = [without_fence(shown(text[:_LONGEST]), fence) for text in (question, one, other)]
+        data = _DATA.format(fence=fence, question=texts[0], one=texts[1], other=texts[2])
         body = {
             "model": self.model,
             "messages": [

@@ -21,6 +21,7 @@ from semcache.cli.options import Config, Data, Json, settings_from
 from semcache.cli.screen import wide_console
 from semcache.core import Entry, EntryId, ReviewStatus, TenantId
 from semcache.decide.confirming import counted
+from semcache.decide.hidden import quoted, shown
 from semcache.errors import SemcacheError, StoreError
 from semcache.parts import open_store
 from semcache.ports import Selector
@@ -90,7 +91,7 @@ def show(
         raise SemcacheError(
             f"tenant {tenant} has no entry {entry_id}; see: semcache entries list --tenant {tenant}"
         )
-    shown = _summary(entry) | {
+    told = _summary(entry) | {
         "prompt": entry.prompt,
         "namespace": entry.namespace,
         "key": entry.key,
@@ -100,10 +101,10 @@ def show(
     }
     if entry.completion.native is not None:
         # What chat's words do not say all of, as the client's own protocol has it.
-        shown["native"] = json.loads(entry.completion.native)
+        told["native"] = json.loads(entry.completion.native)
     if entry.completion.chunks is not None:
-        shown["chunks"] = json.loads(entry.completion.chunks)
-    typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        told["chunks"] = json.loads(entry.completion.chunks)
+    typer.echo(quoted(json.dumps(told, ensure_ascii=False, indent=2)))
 
 
 @app.command("delete")
@@ -145,7 +146,7 @@ def _table(entries: Sequence[Entry], now: float) -> Table:
         stored, left = _day(entry.created_at), _span(entry.expires_at - now)
         # Markup would read brackets in questions as styles.
         cells = (entry.id, row["question"], entry.domain, entry.model, stored, left, _notes(entry))
-        table.add_row(*map(escape, cells))
+        table.add_row(*(escape(shown(cell)) for cell in cells))
     return table
 
 

@@ -21,6 +21,7 @@ from semcache.cli.admin_parts import open_service, store_url
 from semcache.cli.options import Config, Data, Json, Policies, settings_from
 from semcache.cli.screen import wide_console
 from semcache.core import EntryId, TenantId
+from semcache.decide.hidden import quoted, shown
 from semcache.errors import SemcacheError, StoreError
 from semcache.review import exporting as told
 from semcache.review.access import EVERY, Reviewer, Role
@@ -103,7 +104,8 @@ def show(
     entry = view.entry
     flag = "verified" if view.is_vouched else entry.status.value
     console.print(f"{entry.id}  version {entry.version}  {flag}  domain {entry.domain}", markup=False)
-    console.print(f"asked:  {entry.prompt}\nanswer: {view.answer or '(more than a text)'}", markup=False)
+    answer = shown(view.answer or "(more than a text)")
+    console.print(f"asked:  {shown(entry.prompt)}\nanswer: {answer}", markup=False)
     table = _table("question", "digest", "times", "similarity", "score", "reasons")
     for one in view.questions:
         barred = "barred" if one.asked in entry.barred else ", ".join(one.reasons)
@@ -331,7 +333,7 @@ def _day(text: str) -> float:
 
 
 def _print(value: object) -> None:
-    typer.echo(json.dumps(json.loads(told.dumped(value)), ensure_ascii=False))
+    typer.echo(quoted(json.dumps(json.loads(told.dumped(value)), ensure_ascii=False)))
 
 
 def _table(*columns: str) -> Table:
@@ -343,7 +345,7 @@ def _table(*columns: str) -> Table:
 
 def _row(table: Table, *cells: str) -> None:
     # Markup would read brackets in questions as styles.
-    table.add_row(*map(escape, cells))
+    table.add_row(*(escape(shown(cell)) for cell in cells))
 
 
 def _short(text: str) -> str:

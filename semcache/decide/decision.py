@@ -38,6 +38,8 @@ from semcache.ports import Verifier
 from semcache.review_rules import PUBLIC
 
 _EXACT_ONLY = 1.0
+_MOST_ALSO = 3
+"""So many are held against the model's answer beside the nearest: whoever lies nearest must not keep the others apart."""
 _REVISABLE = (None, Reason.GATE, Reason.BELOW_THRESHOLD, Reason.VERIFIER, Reason.RISK)
 _UNREVISABLE = frozenset((Veto.LANGUAGE.value, Veto.UNREAD.value))
 
@@ -189,11 +191,12 @@ def _would_be(directives: Directives, serving: Serving, judged: Sequence[_Judged
     if directives.mode == "draft":
         return None
     learns = serving.otherwise is UntilProven.SHADOW
+    # What is too new cannot be a draft either, so that nothing else comes of it.
+    new = [item for item in judged if item.unconfirmed and item.reason in (Reason.RISK, Reason.UNCONFIRMED)]
     for item in judged:
-        # What is too new cannot be a draft either, so that nothing else comes of it.
-        held_back = item.reason is Reason.RISK and (learns or item.unconfirmed)
-        if held_back or item.reason is Reason.UNCONFIRMED:
-            return _hit(item, shadow=True)
+        if item in new or (learns and item.reason is Reason.RISK):
+            others = tuple(other.candidate.entry for other in new if other is not item)
+            return replace(_hit(item, shadow=True), also=others[:_MOST_ALSO] if item.unconfirmed else ())
     return None
 
 

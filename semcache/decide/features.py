@@ -30,6 +30,7 @@ from semcache.decide import (
     reading,
     sentences,
 )
+from semcache.decide.hidden import pictured
 from semcache.decide.marks import Found, Lexicon, build
 from semcache.decide.text import Text, read, without
 
@@ -47,7 +48,7 @@ _FAMILIES = (
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What each family read in one text; `plain` and `tail` tell texts of equal letters."""
+    """What each family read in one text; `plain`, `tail` and `pictures` tell texts of equal letters."""
 
     quantities: quantities.Quantities
     dates: dates.Dates
@@ -66,6 +67,7 @@ class Features:
     long: tuple[str, ...]
     plain: str
     tail: bytes
+    pictures: str
     asked: Features | None = None
     """Of a long story: what is left of it when all that it merely tells is taken away."""
 
@@ -168,6 +170,7 @@ def _extract(seen: Text, asides: frozenset[int]) -> Features:
         long=longer.content(seen.words),
         plain=seen.compact,
         tail=seen.tail,
+        pictures=pictured(seen.head),
     )
 
 

@@ -160,7 +160,8 @@ _TOLD = frozenset(
 
 def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
     """Give the words of all rules that object to answering one text with the other's answer."""
-    if one.plain == other.plain and one.tail == other.tail and names.same(one.names, other.names):
+    unread = one.tail != other.tail or one.pictures != other.pictures
+    if not unread and one.plain == other.plain and names.same(one.names, other.names):
         # Only case, blanks, punctuation or contractions differ.
         return _NOTHING
     vetoed: list[str] = []
@@ -180,7 +181,7 @@ def compare(one: Features, other: Features, rules: GateRules) -> Comparison:
             effect = min(effect, rules.stories, key=lambda effect: effect.strictness)
         if effect is not Effect.OFF:
             (vetoed if effect is Effect.VETO else raised).append(word.value)
-    if one.tail != other.tail:
+    if unread:
         vetoed.append(Veto.UNREAD.value)
     return Comparison(tuple(vetoed), tuple(raised))
 

@@ -7,13 +7,16 @@ Joiners inside words of scripts that need them, and of emoji, hide nothing, nor 
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 _STRAY = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f")
 """Marks that a copy or a keyboard leaves in a text by chance, one at a time."""
 _JOINERS = frozenset("\u200c\u200d")
+_PRESENTING = frozenset("\ufe0e\ufe0f")
 _MOST_STRAY = 4
 _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")
 _PICTURES = 3
@@ -38,26 +41,52 @@ def hidden(text: str) -> str:
     """Give the characters of a text that hide something, in order; "" for one that hides nothing. Linear."""
     if text.isascii() and text.isprintable():
         return ""
-    strays: list[str] = []
-    told: list[str] = []
-    for match in _suspects().finditer(text):
-        mark = match.group()
-        if mark in _JOINERS and _joins(text, match.start()):
-            continue
-        alone = match.start() == 0 or not _suspects().match(text, match.start() - 1)
-        (strays if mark in _STRAY and alone else told).append(mark)
-    if len(strays) > _MOST_STRAY:
-        told += strays
-    told += _FLAG.findall(text)
-    pictures = _picture().findall(text)
-    return "".join((*told, *(pictures if len(pictures) > _PICTURES else ())))
+    found = [(mark, _is_stray(text, place)) for place, mark in _marks(text)]
+    strays = sum(is_stray for _, is_stray in found)
+    return "".join(mark for mark, is_stray in found if not is_stray or strays > _MOST_STRAY)
+
+
+def pictured(text: str) -> str:
+    """Give the flags of a text, which are spelt in letters of their own, and its pictures where there are many of them."""
+    if text.isascii():
+        return ""
+    flags, pictures = _FLAG.findall(text), _picture().findall(text)
+    return "".join((*flags, *(pictures if len(pictures) > _PICTURES else ())))
 
 
 def shown(text: str) -> str:
-    """Give a text with every hidden character written out (`<U+200B>`), for people who are to judge what a model was told."""
+    """Give a text with every hidden character written out (`<U+200B>`), for those who are to judge what a model was told."""
+    return _written(text, lambda mark: f"<U+{ord(mark):04X}>")
+
+
+def quoted(text: str) -> str:
+    """Give JSON text with every hidden character in JSON's own escapes: the same value, and nothing that a terminal acts on."""
+    return _written(text, lambda mark: json.dumps(mark)[1:-1])
+
+
+def _written(text: str, write: Callable[[str], str]) -> str:
     if text.isascii() and text.isprintable():
         return text
-    return _suspects().sub(lambda match: f"<U+{ord(match.group()):04X}>", text)
+    parts: list[str] = []
+    at = 0
+    for place, mark in _marks(text):
+        if mark in _PRESENTING and _is_stray(text, place):
+            continue
+        parts += (text[at:place], write(mark))
+        at = place + 1
+    return "".join((*parts, text[at:]))
+
+
+def _marks(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (place, character) of everything suspect, but for joiners where they join."""
+    for match in _suspects().finditer(text):
+        if not (match.group() in _JOINERS and _joins(text, match.start())):
+            yield match.start(), match.group()
+
+
+def _is_stray(text: str, place: int) -> bool:
+    """True for a mark that stands alone, as one left behind by chance does."""
+    return text[place] in _STRAY and (place == 0 or not _suspects().match(text, place - 1))
 
 
 def _joins(text: str, place: int) -> bool:

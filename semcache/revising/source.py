@@ -10,13 +10,14 @@ from typing import Any
 import orjson
 
 from semcache.core import Completion
+from semcache.decide.hidden import hidden
 
 _MORE_THAN_TEXT = ("tool_calls", "function_call", "refusal", "audio", "annotations")
 """Parts of a message that its text does not stand without, or that point into it."""
 
 
 def text_of(completion: Completion, max_bytes: int) -> str | None:
-    """Give what an answer says; None for one that is more than one whole text, or longer than `max_bytes`."""
+    """Give what an answer says; None for one that is more than one whole text, hides characters, or is longer than `max_bytes`."""
     if completion.chunks is not None or completion.has_tool_calls:
         return None
     choice = _only_choice(completion.body)
@@ -28,7 +29,8 @@ def text_of(completion: Completion, max_bytes: int) -> str | None:
     text = message.get("content")
     if not isinstance(text, str) or not text.strip() or len(text.encode()) > max_bytes:
         return None
-    return text
+    # A model would be told what no check reads and no reader sees.
+    return None if hidden(text) else text
 
 
 def _only_choice(body: bytes) -> dict[str, Any] | None:

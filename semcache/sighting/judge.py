@@ -1,6 +1,7 @@
 """A model as judge of a stored answer: does it answer another question rightly and wholly?
 
-The prompt fences the texts off by a random word, so that what stands in them cannot speak to the judge as we do. The
+The prompt fences the texts off by a random word, so that what stands in them cannot speak to the judge as we do, and characters that
+nobody sees are written out. The
 reply must be one JSON object in closed words that agree with its number; anything else counts as no
 opinion. Texts that speak the language of such replies are not put before a judge at all. Knows no queue, no money.
 """
@@ -16,6 +17,8 @@ import orjson
 from semcache.asking.calls import Failed, ask, text_of
 from semcache.calling import auth_of
 from semcache.core import Completion
+from semcache.decide.hidden import shown
+from semcache.decide.revision.prompt import without_fence
 from semcache.journey import Backend
 from semcache.ports import UpstreamCall
 
@@ -116,8 +119,7 @@ class Judge:
 
     def _call(self, case: Case, fence: str) -> UpstreamCall:
         stored, answer, asked = (
-            text[:_LONGEST].replace(fence, "").encode("utf-8", "replace").decode()
-            for text in (case.stored, case.answer, case.asked)
+            without_fence(shown(text[:_LONGEST]), fence) for text in (case.stored, case.answer, case.asked)
         )
         words = ", ".join(f'"{word.value}"' for word in Ground)
         body = {

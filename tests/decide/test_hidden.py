@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.core import GateRules
 from semcache.decide.gate import vetoes
-from semcache.decide.hidden import hidden, shown
+from semcache.decide.hidden import hidden, quoted, shown
 
 _ASKED = "How do I reset my password?"
 
@@ -29,11 +31,11 @@ HIDING = (
     "\u2066visit\u2069",
     "\ue000",
     "\x00",
-    "\U0001f1eb\U0001f1f7",
     "\u115f",
     "a\u200bb\u200bc\u200bd\u200be\u200bf",
-    "\U0001f600\U0001f601\U0001f602\U0001f603\U0001f604",
+    "visit\u200c\u200d",
 )
+PICTURES = ("\U0001f1eb\U0001f1f7", "\U0001f600\U0001f601\U0001f602\U0001f603\U0001f604")
 PLAIN = (
     "",
     "How?\n\n\tWhy?  \r\n",
@@ -56,6 +58,13 @@ def test_what_hides_something_is_found_and_never_matched_by_what_looks_like_it(t
     assert "unread" in vetoes(_ASKED, _ASKED + text, GateRules())
 
 
+@pytest.mark.parametrize("text", PICTURES)
+def test_flags_and_rows_of_pictures_are_seen_and_compared(text: str) -> None:
+    assert hidden(text) == ""
+    assert "unread" in vetoes(_ASKED, _ASKED + text, GateRules())
+    assert vetoes(_ASKED + text, _ASKED + text, GateRules()) == ()
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_ordinary_texts_hide_nothing(text: str) -> None:
     assert hidden(text) == ""
@@ -70,8 +79,14 @@ def test_what_was_hidden_is_shown_to_people() -> None:
 @settings(max_examples=100)
 @given(st.text(max_size=60))
 def test_nothing_is_hidden_once_it_is_shown(text: str) -> None:
-    assert all(char in " \n\r\t\x85" or char.isprintable() or not hidden(char * 2) for char in shown(text))
-    assert hidden(text) == "" or hidden(text) == hidden(text)
+    assert hidden(shown(text)) == ""
+
+
+@pytest.mark.parametrize("text", [*HIDING, *PICTURES, *PLAIN])
+def test_quoted_json_is_the_same_value(text: str) -> None:
+    told = quoted(json.dumps(text, ensure_ascii=False))
+    assert json.loads(told) == text
+    assert hidden(told) == ""
 
 
 def test_a_megabyte_of_hidden_characters_is_read_in_one_go() -> None:

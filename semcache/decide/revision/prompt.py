@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from semcache.core import JsonObject
+from semcache.decide.hidden import shown
 
 MOST_CHANGES = 32
 """Replacements of one edit."""
@@ -57,8 +58,8 @@ def revision_messages(
         raise ValueError("a fence is at least 8 ASCII letters and digits")
     task = _TASK.format(
         fence=fence,
-        question=without_fence(asked, fence),
-        old_question=without_fence(stored_question, fence),
+        question=without_fence(shown(asked), fence),
+        old_question=without_fence(shown(stored_question), fence),
         old_answer=without_fence(stored_answer, fence),
     )
     return [*(dict(message) for message in messages[:-1]), {"role": "user", "content": task}]

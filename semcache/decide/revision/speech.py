@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from semcache.decide.private_data import Value, pieces, values
 from semcache.decide.revision.flaws import Flaw
 from semcache.decide.revision.prompt import instruction_runs
 
@@ -69,7 +70,11 @@ _FOREIGN = (
     r"\b(?:system|developer)\s{1,4}(?:prompt|message|instructions?)\b|\byou\s{1,4}are\s{1,4}now\b|\bnew\s{1,4}instructions?\s{0,4}:",
     r"</?\s{0,4}(?:script|iframe|object|embed|form|input|img|svg|link|meta|style|base|video|audio)\b",
     r"\bon(?:error|load|click|mouseover|focus)\s{0,4}=|\b(?:javascript|vbscript)\s{0,4}:|\bdata\s{0,4}:\s{0,4}(?:text|image|application)/",
-    r"<\|[^|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|^\s{0,3}#{2,4}\s{0,4}(?:system|instructions?|assistant|user)\b|^\s{0,4}(?:system|assistant|user)\s{0,4}:",
+    r"\b(?:ignore[zr]|ignorier\w{1,3}|ignora|oublie[zr]|vergiss|olvida)\s{1,4}(?:\w{1,30}\s{1,4}){0,4}(?:instructions?|anweisung(?:en)?|instrucciones|consignes|regeln|reglas)\b",
+    r"\b(?:note|message|notice)\s{1,4}to\s{1,4}(?:the|any)\s{1,4}(?:editor|reviewer|assistant|model|developer|ai|reader)s?\b|\bi\s{1,4}(?:order|command|instruct)\s{1,4}you\b"
+    r"|\b(?:mark|approve|accept)\s{1,4}(?:the|this)\s{1,4}answer\b|\b(?:reviewer|developer|editor)\s{1,4}(?:has|have|of\s{1,4}this)\b|\b(?:begin|start|end)\s{1,4}your\s{1,4}(?:reply|answer|response)\b",
+    r"[a-z.!?]\s{1,3}\{\s{0,4}[\"'{%]|\{\{|\{%|<%|\$\{|\}\s{0,4}\]\s{0,4}\}|[a-z0-9+/]{24,400}={1,2}(?![a-z0-9])",
+    r"<\|[^|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|^\s{0,3}#{2,4}\s{0,4}(?:system|instructions?|assistant|user)\b|(?:^|[.!?]\s)\s{0,4}(?:system|assistant|user)\s{0,4}:",
     "(?:忽略|无视|忘记|忘掉|不要理会)(?:[^。！？\n]{0,8})(?:指令|指示|提示|规则|要求|内容)|系统提示词?|你现在是",
 )
 
@@ -109,7 +114,10 @@ def talk(asked: str, old: str, new: str, fence: str = "") -> Iterator[Flaw]:
         yield Flaw.TALK
     if _says_newly(_MAKINGS, new, old):
         yield Flaw.MAKING
-    if _says_newly(_FOREIGN, new, known) or not addresses(new) <= addresses(old) | addresses(asked):
+    put_in = (addresses(new) - addresses(old) - addresses(asked)) or (
+        _personal(new) - _personal(old) - _personal(asked)
+    )
+    if put_in or _says_newly(_FOREIGN, new, known):
         yield Flaw.FOREIGN
 
 
@@ -132,6 +140,11 @@ def _repeats_the_task(new: str) -> bool:
 @lru_cache(maxsize=1)
 def _instructions() -> frozenset[tuple[str, ...]]:
     return instruction_runs(_RUN)
+
+
+def _personal(text: str) -> frozenset[Value]:
+    """Give telephone numbers, accounts and keys: nobody can tell a right one from one that was put in."""
+    return frozenset().union(*map(values, pieces([text])))
 
 
 def addresses(text: str) -> frozenset[str]:

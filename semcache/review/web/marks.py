@@ -13,10 +13,14 @@ import regex
 
 from semcache.review.web.diff import Kind, Piece
 
-# Controls, formats, surrogates, breaks and fillers that show as nothing. Line ends and tabs do show; the two joiners
-# belong to Persian, Hindi and emoji, and turn nothing round.
+# Controls, formats, surrogates, private and unassigned characters, breaks, fillers and selectors, which show as nothing. Line ends
+# and tabs do show. The two joiners belong to Persian, Hindi and emoji, and the selectors of emoji and text to one sign
+# before them: several in a row, or between Latin letters, spell something.
 _HIDDEN = regex.compile(
-    r"[[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u3164\u115f\u1160\u2800]--[\n\t\u200c\u200d]]", regex.V1
+    r"[[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Variation_Selector}\u034f\u17b4\u17b5\u180b-\u180f\u2028\u2029\u3164\u115f\u1160\uffa0\u2800]"
+    r"--[\n\t\u200c\u200d\ufe0e\ufe0f]]"
+    r"|(?<=[\p{Latin}\p{N}\p{Z}\u200c\u200d\ufe0e\ufe0f])[\u200c\u200d]|(?<=[\p{Latin}\p{Z}\u200c\u200d\p{Variation_Selector}])[\ufe0e\ufe0f]",
+    regex.V1,
 )
 
 
