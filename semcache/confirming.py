@@ -10,7 +10,7 @@ What an answer says is compared as audits compare it, without a judge.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from semcache.asking.calls import text_of
@@ -81,16 +81,20 @@ class Confirming:
         return await self._counted(step, standing)
 
     async def heard(self, step: Step, hit: Hit, fresh: Completion) -> None:
-        """Let a fresh answer to a near question count for the stored one, if it says the same. Never fails."""
-        cached, now = text_of(hit.entry.completion), text_of(fresh)
+        """Let a fresh answer to a near question count for the stored ones that say the same. Never fails."""
+        for entry in (hit.entry, *hit.also):
+            await self._heard(step, entry, fresh)
+
+    async def _heard(self, step: Step, entry: Entry, fresh: Completion) -> None:
+        cached, now = text_of(entry.completion), text_of(fresh)
         alike = await self.similar(cached, now) if self.similar is not None else None
-        found = await self._compared(step, hit.entry, fresh, alike)
+        found = await self._compared(step, entry, fresh, alike)
         if not await asyncio.to_thread(confirms, step.question, cached, now, found):
             result = "contradicted" if found.agree is False else "undecided"
             self.told.confirmed(step.policy.tenant, result)
             return
         try:
-            await self._counted(step, hit.entry)
+            await self._counted(step, entry)
         except StoreError as error:
             step.fault("store", error)
 
@@ -99,11 +103,13 @@ class Confirming:
         decision, policy = step.trace.decision, step.policy
         if isinstance(decision, Hit) and decision.unconfirmed and decision.exact:
             return decision.entry
-        if not (is_asked_for(policy) and step.asked.directives.no_read):
+        if not is_asked_for(policy):
             return None
-        # Who asks for a fresh answer must not take from others what they have confirmed.
+        # Who wants a fresh answer (no-cache, max-age=0), or was answered while another was, must not take from others what
+        # they have confirmed.
         entry = await self.store.get_exact(policy.tenant, step.key)
-        if entry is None or not is_servable(policy, Directives(), entry, self.clock.now(), step.asker):
+        usual = replace(policy, max_age=_own_age(step))
+        if entry is None or not is_servable(usual, Directives(), entry, self.clock.now(), step.asker):
             return None
         return entry
 
@@ -122,3 +128,12 @@ class Confirming:
         stands = await self.store.confirm(entry, step.asker)
         self.told.confirmed(step.policy.tenant, "agreed" if stands else "gone")
         return stands
+
+
+def _own_age(step: Step) -> float | None:
+    """Give the greatest age that the policy itself accepts, where the client's wish has taken its place."""
+    policy, asked = step.policy, step.asked.directives.max_age
+    if asked is None or policy.max_age is None or policy.max_age < asked:
+        return policy.max_age
+    own = step.snapshot.tenant(policy.tenant).domains.get(policy.domain)
+    return policy.max_age if own is None else own.max_age

@@ -338,7 +338,8 @@ class Hit:
     """Serve `entry`. `similarity` is on the reference scale, 1.0 for an exact hit; `score` the verifier's.
 
     `shadow`: it would be served, but the evidence of the domain does not allow it yet, or, where it is
-    `unconfirmed`, too few have got this answer from the model themselves (`decide.confirming`).
+    `unconfirmed`, too few have got this answer from the model themselves (`decide.confirming`); `also` are
+    entries of which the same is true, further away.
     """
 
     entry: Entry
@@ -347,6 +348,7 @@ class Hit:
     score: float | None = None
     shadow: bool = False
     unconfirmed: bool = False
+    also: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,6 +243,19 @@ async def test_who_wants_a_fresh_answer_takes_nothing_from_the_others(shop: Shop
     assert await shop.asks("cid") == "miss:unconfirmed"
 
 
+@pytest.mark.parametrize("wish", [{"no_read": True}, {"max_age": 0.0}])
+async def test_no_wish_of_one_user_starts_the_count_of_others_again(shop: Shop, wish: dict[str, Any]) -> None:
+    shop.alive = False
+    for user in ("ann", "bob"):
+        await shop.asks(user)
+    shop.clock.at += 5
+    for _ in range(3):
+        assert (await shop.asks("mallory", **wish)).startswith("miss")
+    (entry,) = await shop.held()
+    assert len(entry.confirmed) == 3
+    assert await shop.asks("cid") == "exact:hit"
+
+
 async def test_who_wants_nothing_kept_confirms_nothing(shop: Shop) -> None:
     await shop.asks("ann")
     assert await shop.asks("bob", no_store=True) == "miss:unconfirmed"
@@ -306,6 +319,21 @@ async def test_in_mode_exact_equal_questions_confirm_all_the_same(shop: Shop) ->
     await shop.asks("ann", domain="equal")
     assert await shop.asks("bob", domain="equal") == "miss:unconfirmed"
     assert await shop.asks("cid", domain="equal") == "exact:hit"
+
+
+async def test_who_lies_nearest_keeps_no_others_apart(shop: Shop) -> None:
+    """A planted answer at the very place of a question cannot stand between those who ask it and what they got."""
+    shop.says = OTHER
+    await shop.asks("mallory", "How long can I return items that I bought in your shop please?")
+    shop.says = SAYS
+    await shop.asks("ann", NEAR)
+    await shop.asks("bob", "how long can I return items, that I bought in your shop please")
+    confirmed = {entry.author: len(entry.confirmed) for entry in await shop.held()}
+    assert sorted(confirmed.values()) == [1, 1, 2]
+    assert (
+        await shop.asks("cid", "How long can I return items that I bought in your shop, please? ")
+        == "exact:hit"
+    )
 
 
 # -- two at once ----------------------------------------------------------------------------

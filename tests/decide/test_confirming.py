@@ -149,6 +149,14 @@ def test_what_passes_every_check_but_this_one_is_a_would_be_hit() -> None:
     assert run(near, asker=ANN) == Hit(near.entry, exact=False, similarity=0.99)
 
 
+def test_all_that_are_too_new_are_named_and_no_more_than_a_few() -> None:
+    found = run(
+        *(candidate(0.99 - n / 1000, f"e{n}", **OF_ANN) for n in range(9)), candidate(0.5, "far", **OF_ANN)
+    )
+    assert isinstance(found, Hit)
+    assert [found.entry.id, *(entry.id for entry in found.also)] == ["e0", "e1", "e2", "e3"]
+
+
 def test_behind_a_new_answer_a_confirmed_one_is_served() -> None:
     new, known = candidate(0.99, "new", **OF_ANN), candidate(0.97, "known", **BY_THREE)
     found = run(new, known)
