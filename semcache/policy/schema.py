@@ -282,9 +282,9 @@ class Quotas(Knobs):
     """How much one tenant may keep, so that none can push out another."""
 
     max_entries: Annotated[int, Field(strict=True, ge=1)] | None = Field(
-        None, description="Stored answers. null: no limit."
+        None, description="Stored answers. null: 100,000."
     )
-    max_bytes: Size | None = Field(None, description='Bytes of stored answers, or "2GiB". null: no limit.')
+    max_bytes: Size | None = Field(None, description='Bytes of stored answers, or "2GiB". null: 1 GiB.')
     max_near_per_author: Annotated[int, Field(strict=True, ge=1, le=1000)] | None = Field(
         20,
         description="Unreviewed answers of one author that may be found by meaning within a similarity of 0.9 of each"
