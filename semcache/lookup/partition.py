@@ -9,6 +9,7 @@ that is being written, and slots never shift: only the last row moves, into a ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from semcache.core import EncoderId, EntryId, Namespace, Neighbour, Vector
 from semcache.lookup import scan
 from semcache.lookup.arena import Arena
 from semcache.lookup.mirror import MAX_WIDTH, Mirror, Snapshot
+
+SPLIT_ROWS = 100_000
+"""From here a scan (0.3 ms) is worth being shared by two threads."""
 
 
 class Partition:
@@ -120,39 +124,59 @@ class Partition:
         if not self.arena.is_coded:
             wanted = min(k, len(self)) + self.dead
             return self._named(scan.flat(self.arena.parts()[0], query, wanted), k)
-        return self.conclude(query, k, width, self.proposal(query, k, width)())
+        propose = self._proposal(query, k, width, None, None)
+        return self._named(self._scored(query, k, width, self._alive(propose())), k)
 
-    def proposal(
-        self, query: Vector, k: int, width: int, *, mirrored: bool = False
-    ) -> Callable[[], scan.Ranked]:
-        """Prepare a scan for candidates; it may run on another thread while this is frozen.
+    def errand(
+        self, query: Vector, k: int, width: int, helper: Executor | None
+    ) -> Callable[[], tuple[scan.Slots, scan.Cosines]]:
+        """Prepare a search that another thread may make while this is frozen; a GPU copy proposes, if there is one.
 
-        With `mirrored` the GPU copy proposes, if there is one; then this must be frozen.
+        Args:
+            query: float32 [d], unit length.
+            k: how many are wanted.
+            width: how many are rescored at least.
+            helper: who scans half of a very large partition.
         """
+        propose = self._proposal(query, k, width, self._snapshot(self._width(k, width)), helper)
+        # What is seen now stays as it is until the thaw.
+        parts, count, wide = self.arena.parts(), min(k, len(self)), self._width(k, width)
+        return lambda: scan.rescored(parts, query, propose(), count, wide)
+
+    def conclude(self, k: int, found: tuple[scan.Slots, scan.Cosines]) -> list[Neighbour]:
+        """Name the k best of what an errand found, without those that went meanwhile."""
+        return self._named(found, k)
+
+    def _proposal(
+        self, query: Vector, k: int, width: int, snapshot: Snapshot | None, helper: Executor | None
+    ) -> Callable[[], scan.Ranked]:
         signs = self.arena.signs()
         if signs is None:
             # It has shrunk since: everything is a candidate.
             everything = scan.Ranked(np.arange(self.arena.size))
             return lambda: everything
         width = self._width(k, width)
-        snapshot = self._snapshot(width) if mirrored else None
-        if snapshot is None:
-            return lambda: scan.ranked(signs, query, max(width, scan.MOST + self.dead))
-        parts = self.arena.parts()
-        return lambda: snapshot.candidates(parts, query, width)
+        most = max(width, scan.MOST + self.dead)
+        if snapshot is not None:
+            parts = self.arena.parts()
+            return lambda: snapshot.candidates(parts, query, width)
+        if helper is not None and len(signs.codes) >= SPLIT_ROWS:
+            return lambda: scan.ranked_by_two(signs, query, most, helper)
+        return lambda: scan.ranked(signs, query, most)
 
-    def conclude(self, query: Vector, k: int, width: int, ranked: scan.Ranked) -> list[Neighbour]:
-        """Score what a scan proposed, from the rows as they are now, and name the k best."""
-        if self._dead:
-            ranked = self._alive(ranked)
+    def _scored(
+        self, query: Vector, k: int, width: int, ranked: scan.Ranked
+    ) -> tuple[scan.Slots, scan.Cosines]:
         k = min(k, len(self))
-        return self._named(scan.rescored(self.arena.parts(), query, ranked, k, self._width(k, width)), k)
+        return scan.rescored(self.arena.parts(), query, ranked, k, self._width(k, width))
 
     def _width(self, k: int, width: int) -> int:
         # Four times k: a long list needs a wider net for the same recall at its end.
         return max(width, 4 * min(k, len(self))) + self.dead
 
     def _alive(self, ranked: scan.Ranked) -> scan.Ranked:
+        if not self._dead:
+            return ranked
         keep = np.array([self._ids[slot] is not None for slot in ranked.slots.tolist()], np.bool_)
         distances = None if ranked.distances is None else ranked.distances[keep]
         return scan.Ranked(ranked.slots[keep], distances, ranked.signs)

@@ -2,7 +2,7 @@
 
 Knows FAISS, rows and slots; nothing of entries, namespaces or threads.
 
-Above the flat size a scan has two stages: FAISS ranks sign bits by Hamming distance (48 bytes a
+Above the flat size a scan has two stages: FAISS ranks sign bits by Hamming distance (64 bytes a
 vector instead of 1,536; see `signs`), then the best rows are scored in full precision. Signs keep the order
 of angles roughly (Charikar 2002, "Similarity estimation techniques from rounding algorithms");
 what is lost near the cut is measured in scripts/bench/search.py.
@@ -11,6 +11,7 @@ what is lost near the cut is measured in scripts/bench/search.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import faiss
@@ -41,9 +42,9 @@ class Ranked:
 WIDTH = 128
 """Rows rescored at least: 14 us. Enough for whatever is near (cosine 0.8 and up); see `MOST`."""
 
-MOST = 1024
+MOST = 2048
 """Rows rescored at most, when signs cannot tell the best from the rest (dense clusters, far
-questions). FAISS's counting search finds 1,024 candidates nearly as fast as 128."""
+questions). FAISS's counting search finds as many nearly as fast as 128."""
 
 
 def flat(part: Part, query: Vector, k: int) -> tuple[Slots, Cosines]:
@@ -58,6 +59,21 @@ def ranked(signs: Signs, query: Vector, most: int) -> Ranked:
     distances, labels = faiss.knn_hamming(code, signs.codes, count, variant="mc")
     known = labels[0] >= 0
     return Ranked(labels[0][known], distances[0][known], signs)
+
+
+def ranked_by_two(signs: Signs, query: Vector, most: int, helper: Executor) -> Ranked:
+    """Give what `ranked` does; `helper` does the second half meanwhile."""
+    half = len(signs.codes) // 2
+    other = helper.submit(ranked, Signs(signs.codes[half:], signs.centre), query, most)
+    one = ranked(signs.first(half), query, most)
+    two = other.result()
+    if one.distances is None or two.distances is None:
+        raise TypeError("signs that were ranked have distances")
+    slots = np.concatenate([one.slots, two.slots + half])
+    distances = np.concatenate([one.distances, two.distances])
+    # All of the best may lie in one half.
+    best = np.argsort(distances.astype(np.uint16), kind="stable")[:most]
+    return Ranked(slots[best], distances[best], signs)
 
 
 def rescored(

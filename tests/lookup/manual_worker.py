@@ -12,6 +12,8 @@ R = TypeVar("R")
 
 
 class ManualWorker:
+    helper = None
+
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._may_end = asyncio.Event()

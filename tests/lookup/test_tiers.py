@@ -190,7 +190,7 @@ async def test_many_ghosts_do_not_hide_the_living() -> None:
     assert [n.entry_id for n in await index.search(HOME, Embedding(rows[0], E5), 5)] == ["live"]
 
 
-async def test_big_searches_scan_on_one_thread_and_score_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_big_searches_scan_and_score_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     index = FaissIndex(tuning=IndexTuning(flat_rows=8, inline_rows=16))
     for number, row in enumerate(units(200)):
         await index.add(HOME, EntryId(str(number)), Embedding(row, E5))
@@ -210,7 +210,7 @@ async def test_big_searches_scan_on_one_thread_and_score_on_the_loop(monkeypatch
     await asyncio.gather(*(index.search(HOME, Embedding(row, E5), 3) for row in units(50)))
     assert len(seen["ranked"]) == 1
     assert next(iter(seen["ranked"])).name.startswith("semcache-lookup")
-    assert seen["rescored"] == {threading.main_thread()}
+    assert seen["rescored"] == seen["ranked"], "the loop has other things to do"
     await index.aclose()
 
 
