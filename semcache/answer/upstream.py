@@ -12,6 +12,7 @@ stream: the client's per-request machinery costs more than the call itself.
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import ssl
 import time
@@ -41,6 +42,8 @@ _NOT_FORWARDED = frozenset(
 _NOT_FORWARDED_WITH_BYTES = _NOT_FORWARDED | {b"content-length"}
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
 _RETRY_PAUSE = 0.05
+_OURS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""What fails here says nothing about the upstream."""
 
 
 class HttpUpstream:
@@ -164,7 +167,7 @@ class HttpUpstream:
         except UpstreamError as error:
             if isinstance(error, ConnectError) or error.code in self._limits.breaker_codes:
                 outcome = self._failed
-            elif error.code != "upstream_busy":
+            elif error.code not in ("upstream_busy", "overloaded"):
                 outcome = self._breaker.succeeded
             raise
         finally:
@@ -234,11 +237,11 @@ class HttpUpstream:
         named: UpstreamError
         match error:
             case aiohttp.ConnectionTimeoutError() if self._active > self._limits.connections:
-                named = UpstreamError(
-                    f"{who}: all connections are in use", status=503, code="upstream_busy", untouched=True
-                )
+                named = _busy(f"{who}: all connections are in use", "upstream_busy")
             case aiohttp.ConnectionTimeoutError():
                 named = ConnectError(f"{who} took no connection in time", status=504, code="upstream_timeout")
+            case aiohttp.ClientConnectorError() if error.errno in _OURS:
+                named = _busy("The proxy has no file descriptor left for another connection.", "overloaded")
             case aiohttp.ClientConnectorDNSError():
                 named = RetryableConnectError(f"{who}: its host name does not resolve")
             case aiohttp.ClientSSLError():
@@ -254,6 +257,10 @@ class HttpUpstream:
             case _:
                 named = UpstreamError(f"{who} hung up without an answer", code="upstream_disconnected")
         return named
+
+
+def _busy(message: str, code: str) -> UpstreamError:
+    return UpstreamError(message, status=503, code=code, untouched=True, headers=(("retry-after", "1"),))
 
 
 class HttpReply:

@@ -16,6 +16,7 @@ import typer
 import uvloop
 
 from semcache.app import Wiring
+from semcache.cli.files import raise_file_limit
 from semcache.cli.household import Household
 from semcache.cli.listening import run_here, serve_worker
 from semcache.cli.logs import configure_logs
@@ -48,6 +49,7 @@ def serve(
 ) -> None:
     """Start the proxy."""
     configure_logs()
+    raise_file_limit()
     settings = settings_from(
         config,
         host=host,

@@ -6,6 +6,8 @@ the body is read. Nothing here decides what may be served.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,12 +21,15 @@ from semcache.pipeline import Pipeline
 from semcache.ports import Clock, RecordSink
 from semcache.proxy.admission import Admission
 from semcache.proxy.body import ClientGone
+from semcache.proxy.errors import shutting_down
 from semcache.proxy.exchange import Exchange
 from semcache.proxy.recent import RecentRequests
 from semcache.proxy.replay import Replay
 from semcache.proxy.types import Receive, Scope, Send
 
 _log = structlog.get_logger()
+_LAST_WORD = 1.0
+"""Seconds for a last word to those who are cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,11 @@ class ChatEndpoint:
             await exchange.run()
         except ClientGone:
             exchange.left()
+        except asyncio.CancelledError:
+            # Nothing else cancels a request but the end of the time to drain: its client is told so, and not left with half.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORD):
+                    await exchange.fail(shutting_down())
         except SemcacheError as error:
             await exchange.fail(error)
         except Exception as error:  # noqa: BLE001 - the boundary: no framework error may reach a client

@@ -5,6 +5,7 @@ Chat goes to a raw endpoint, our own pages to the FastAPI app, everything else t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from semcache.proxy.admission import Admission
 from semcache.proxy.aliasing import renamed
 from semcache.proxy.body import ClientGone, read_body
 from semcache.proxy.directives import labels_of
-from semcache.proxy.errors import error_reply, request_ids
+from semcache.proxy.errors import error_reply, request_ids, shutting_down
 from semcache.proxy.headers import key_in, read_request_headers
 from semcache.proxy.held import HeldBytes, Holding
 from semcache.proxy.model_lists import ModelLists
@@ -139,6 +140,10 @@ class Edge:
             passed.reason = "path"
         except ClientGone:
             passed.status, passed.reason = _CLIENT_CLOSED, "client-gone"
+        except asyncio.CancelledError:
+            # The end of the time to drain: one that has begun is cut by whoever runs us.
+            if not watched.begun:
+                await self._fail(scope, watched, shutting_down(), passed.request_id)
         except SemcacheError as error:
             passed.status, passed.reason = error.status, error.code or error.type
             await self._fail(scope, watched, error, passed.request_id)
@@ -271,10 +276,10 @@ class LoadGate:
 
     def refusal(self) -> RequestError:
         """The error for those who found no place."""
+        if self._draining:
+            return shutting_down()
         return RequestError(
-            "The proxy is shutting down."
-            if self._draining
-            else "The proxy has as many requests as it can handle.",
+            "The proxy has as many requests as it can handle.",
             status=503,
             type="server_error",
             code="overloaded",

@@ -24,6 +24,14 @@ def words_of(error: SemcacheError) -> ErrorWords:
     return ErrorWords(message, error.status, error.type, error.code or None, param)
 
 
+def shutting_down() -> RequestError:
+    """Give the error of those who came too late, or whose answer took too long, when the proxy ends."""
+    again = (("retry-after", "1"),)
+    return RequestError(
+        "The proxy is shutting down.", status=503, type="server_error", code="overloaded", headers=again
+    )
+
+
 def error_reply(error: SemcacheError, request_id: str, dialect: Dialect = CHAT) -> tuple[int, Head, bytes]:
     """Give status, headers and body of an error reply."""
     body = dialect.write_error(words_of(error))
