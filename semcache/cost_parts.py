@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from semcache.alarming_parts import Alarming, redis_sources
@@ -33,6 +33,8 @@ Spawn = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
 _WORD = 8
 _PATIENT = LinkRules(deadline=5.0, connections=2)
 """Nobody waits for findings."""
+_LIMITS = LinkRules(deadline=2.0, waiting=4096)
+"""A limit is closed to whoever is not told in time: in a burst it is better to wait than to be refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class CostParts:
         link = LinkRules(deadline=settings.store.deadline)
         self.book = price_book(settings)
         self._ledger = LedgerParts(settings, url, metrics, self.book, policies, clock, out)
-        self._budgets = RedisBudgets(url, link)
+        self._budgets = RedisBudgets(url, replace(_LIMITS, deadline=max(_LIMITS.deadline, link.deadline)))
         holds = OpenHolds()
         shared = (self._budgets, self.book, holds, clock, around.spawn, _new_word, metrics.budgets)
         self.gate = Gate(*shared)
