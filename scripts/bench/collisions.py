@@ -41,6 +41,8 @@ from semcache.settings import Settings
 
 _LATIN, _OTHER = "all-MiniLM-L6-v2", "multilingual-e5-small"
 _E5_PREFIX = "query: "
+_BY_DOMAIN = frozenset(("suffix", "repeated", "adaptive", "white box"))
+"""Attacks that are tried under the stricter domains as well."""
 _SHARED = Path(os.environ.get("SEMCACHE_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -85,7 +87,7 @@ async def attacks(
             text = make(victim, number)
             if text and text != victim.text:
                 yield name, victim, text
-    for number, victim in enumerate(spread(chosen, size.adaptive)):
+    for number, victim in enumerate(size.in_time(spread(chosen, size.adaptive))):
 
         async def oracle(text: str, victim: Victim = victim) -> tuple[bool, float]:
             return await judging.hits(text, victim.text, "chat")
@@ -120,7 +122,8 @@ async def measure(data: Path, chosen: Sequence[Victim], size: Size, advance: Pro
         judging = Judging(rig)
         task = advance.add_task("attacks", total=None)
         async for strategy, victim, text in attacks(judging, chosen, data / "models", size):
-            for domain in dict.fromkeys(("chat", victim.domain)):
+            domains = ("chat", victim.domain) if strategy in _BY_DOMAIN else ("chat",)
+            for domain in dict.fromkeys(domains):
                 seen = await judging.run(text, victim.text, domain)
                 found.append(Try(strategy, victim, text, domain, seen))
             advance.advance(task)
@@ -193,15 +196,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT / "semcache-data", help="where the models are")
     parser.add_argument("--victims", type=int, default=320)
     parser.add_argument("--no-search", action="store_true", help="leave out what needs gradients")
+    parser.add_argument("--searched", type=int, default=320, help="victims of the search by gradient")
     parser.add_argument("--quick", action="store_true", help="eight victims")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further search is begun")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--corpus", type=Path, metavar="FILE")
     chosen = parser.parse_args()
     number = 8 if chosen.quick else chosen.victims
-    searched = 0 if chosen.no_search else number
+    searched = 0 if chosen.no_search else min(number, chosen.searched)
     until = time.monotonic() + 60 * chosen.minutes
-    size = Size(searched, searched // 3, number, 20 if chosen.quick else 80, until)
+    size = Size(searched, searched // 2, number // 3, 20 if chosen.quick else 40, until)
     screen, facts = console(), circumstances()
     screen.print(headline(facts))
     with Progress(transient=True) as progress:

@@ -65,7 +65,10 @@ class Judging:
         policy, parts = self.policy(domain), self._rig.parts
         bare = await judge(parts.encoder, None, attack, victim, replace(policy, verifier=False))
         gated = isinstance(bare, Hit)
-        verified = isinstance(await judge(parts.encoder, parts.verifier, attack, victim, policy), Hit)
+        near = (bare.similarity or 0.0) >= policy.alone.threshold
+        verified = near and isinstance(
+            await judge(parts.encoder, parts.verifier, attack, victim, policy), Hit
+        )
         return Seen(
             similarity=bare.similarity if isinstance(bare, Hit | Draft) else bare.similarity or 0.0,
             past_gate=gated,
