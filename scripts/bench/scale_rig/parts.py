@@ -88,6 +88,23 @@ def urgent(wanted: bool) -> Iterator[None]:
             to(os.SCHED_OTHER, 0)
 
 
+async def arriving(index: FaissIndex, queries: np.ndarray, rate: float, share: float) -> str:
+    """Questions that come when they come, so many a second on average, however long the others take."""
+    times: list[float] = []
+    pauses = np.random.default_rng(7).exponential(1 / rate, len(queries))
+
+    async def ask(query: np.ndarray) -> None:
+        began = time.perf_counter()
+        await index.search(HOME, Embedding(query, E), K)
+        times.append(time.perf_counter() - began)
+
+    async with other_work(share), asyncio.TaskGroup() as group:
+        for query, pause in zip(queries, pauses.tolist(), strict=True):
+            group.create_task(ask(query))
+            await asyncio.sleep(pause)
+    return rank(times)
+
+
 async def timed(index: FaissIndex, queries: np.ndarray, at_once: int, share: float) -> str:
     times: list[float] = []
     waiting = iter(queries)
@@ -148,12 +165,15 @@ async def _asked(
                 f"  {kind:7} {at_once} at once, loop {share:.0%} busy: {middle}  (load {load:.1f})",
                 flush=True,
             )
+        for rate in (50, 100, 200):
+            with urgent(chosen.urgent):
+                said = await arriving(index, queries[: chosen.timed], rate, 0.2)
+            print(f"  {kind:7} {rate} a second, loop 20% busy: {said}", flush=True)
     await index.aclose()
 
 
 def lookup(source: corpus.Base, chosen: argparse.Namespace) -> None:
     """Questions near and far against n vectors of one namespace."""
-    faiss.omp_set_num_threads(2)
     rows = corpus.grown(source.rows, chosen.n)
     some = np.random.default_rng(5).permutation(len(rows))[:2000]
     kin = truth(rows, rows[some])[0][:, 1]
