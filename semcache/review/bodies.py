@@ -192,9 +192,9 @@ class QuestionBody(Body):
 
 
 class ExportBody(Body):
-    """What to export: entries that match the filter (vectors only where asked for), or the whole audit log."""
+    """What to export: entries that match the filter (vectors only where asked for), an archive, or the whole audit log."""
 
-    what: Literal["entries", "log"]
+    what: Literal["entries", "log", "archive"]
     filter: FilterBody = FilterBody()
     vectors: bool = False
 

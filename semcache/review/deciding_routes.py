@@ -94,9 +94,14 @@ def _of_all(routes: APIRouter, service: ReviewService, bulk: Bulk) -> None:
 
     @routes.post(TENANT + "/exports", openapi_extra=_OPERATOR, responses=LINES)
     async def export(who: Operator, tenant: str, body: ExportBody) -> Response:
-        """Give entries with what was settled about them, or the audit log; that is written down first."""
+        """Give entries with what was settled about them, an archive of them, or the audit log; that is written down first.
+
+        An archive is what `semcache entries import` takes; it is narrowed by `tag`, `model` and `namespace` only.
+        """
         name = TenantId(tenant)
         if body.what == "log":
             return lines(await told.log_lines(service, who, name))
         wanted = body.filter.told()
+        if body.what == "archive":
+            return lines(await told.archive_lines(service, who, name, wanted))
         return lines(await told.entry_lines(service, who, name, wanted, vectors=body.vectors))

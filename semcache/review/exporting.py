@@ -8,12 +8,15 @@ from typing import Any
 
 import orjson
 
+from semcache.archive.exporting import Wanted, export_lines
 from semcache.core import CachePolicy, Entry, TenantId
 from semcache.decide.confirming import counted
+from semcache.ports import Selector
 from semcache.review import searching
 from semcache.review.access import Reviewer, Role
 from semcache.review.answers import text_of
 from semcache.review.looking import etag_of
+from semcache.review.problems import UnfitError
 from semcache.review.service import ReviewService
 from semcache.review.views import DomainNumbers, EntryView, Filter, Numbers, QueueRow, Settled, Why
 from semcache.review_port import Line
@@ -48,6 +51,29 @@ async def _entry_lines(
         if vectors and entry.embedding is not None:
             told["vector"] = {"encoder": entry.embedding.encoder, "values": entry.embedding.vector.tolist()}
         yield dumped(told) + b"\n"
+
+
+async def archive_lines(
+    service: ReviewService, who: Reviewer, tenant: TenantId, wanted: Filter
+) -> AsyncIterator[bytes]:
+    """Give an export that `semcache entries import` takes; that somebody made one is written down first.
+
+    Raises:
+        ReviewError: see `service`; `bad-filter` for what an export cannot be narrowed by. Before the first line.
+        StoreError: unreachable or late; also half-way.
+    """
+    service.allow(who, tenant, Role.OPERATOR)
+    if wanted.text or wanted.domain or wanted.status or wanted.before is not None:
+        raise UnfitError("bad-filter", "An archive is narrowed by tag, model and namespace only.", "filter")
+    named = {"tag": wanted.tag, "model": wanted.model, "namespace": wanted.namespace}
+    stated = {name: value for name, value in named.items() if value}
+    await service.write_down(who, tenant, "export", {**stated, "what": "archive"}, "")
+    asked = Wanted(Selector(tenant, tag=wanted.tag, namespace=wanted.namespace, model=wanted.model))
+    return export_lines(service.shelf.entries, asked, service.clock.now(), (), _unheard)
+
+
+def _unheard(done: int, left: int) -> None:
+    del done, left
 
 
 async def log_lines(service: ReviewService, who: Reviewer, tenant: TenantId) -> AsyncIterator[bytes]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from semcache.core import Entry, ReviewStatus, TenantId
+from semcache.core import Entry, EntryId, ReviewStatus, TenantId
 from semcache.ports import Selector
 from semcache.review.answers import text_of
 from semcache.review.problems import UnfitError
@@ -25,6 +25,10 @@ class Shelves(Protocol):
 
     async def list_entries(self, selector: Selector, cursor: str = "", limit: int = 50) -> Page:
         """List entries, newest first, those that are not served too."""
+        ...
+
+    async def get_many(self, tenant: TenantId, ids: Sequence[EntryId]) -> list[Entry | None]:
+        """Give live entries by id, in order."""
         ...
 
     async def counts(self, tenant: TenantId) -> Counts:

@@ -79,6 +79,16 @@ async def test_labels_are_counted_by_source_bucket_and_bin(subject: Subject) -> 
     )
 
 
+async def test_a_note_keeps_whose_it_is(subject: Subject) -> None:
+    made = [
+        label("a", entry=EntryId("e"), note="wrong year", subject="ab" * 12),
+        label("b", entry=EntryId("e"), note="\x1eodd"),
+    ]
+    for one in made:
+        assert await subject.labels.add(one)
+    assert await subject.labels.recent(ACME, 2) == made[::-1]
+
+
 async def test_a_label_that_comes_again_counts_once(subject: Subject) -> None:
     store = subject.labels
     assert await store.add(label("a"))
@@ -257,7 +267,7 @@ def hit(request: str, entry: str = "e", **changes: object) -> ServedHit:
 
 async def test_served_hits_are_found_by_request_and_by_entry(subject: Subject) -> None:
     hits = subject.hits
-    first, second = hit("r1"), hit("r2", at=NOW + 1, similarity=0.9)
+    first, second = hit("r1", subject="ab" * 12), hit("r2", at=NOW + 1, similarity=0.9)
     exact = hit("r3", "x", exact=True, bin=None, score=None, principal="digest")
     await hits.note(ACME, [first, second, exact])
     await hits.note(ACME, [])

@@ -130,7 +130,18 @@ async def subject(
 
 def sighting(entry: EntryId = E1, **changes: object) -> Sighting:
     made = Sighting(
-        entry, "aa", "what is 名\ud800?", NOW, "chat", "semantic", 1.0, ("gate",), 0.96, 0.9, "somebody"
+        entry,
+        "aa",
+        "what is 名\ud800?",
+        NOW,
+        "chat",
+        "semantic",
+        1.0,
+        ("gate",),
+        0.96,
+        0.9,
+        "somebody",
+        "ab" * 12,
     )
     return replace(made, **changes)  # type: ignore[arg-type] # a table of any fields
 

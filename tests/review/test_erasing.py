@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 
 from semcache.archive.errors import ArchiveError
+from semcache.archive.reading import checked
 from semcache.embed.fingerprint import subject_digest
 from semcache.errors import StoreError
 from semcache.review.access import Role
-from tests.review.scene import ACME, Scene
+from tests.review.scene import ACME, Scene, entry
 
 URL = f"/v1/tenants/{ACME}/erasures"
 
@@ -54,3 +56,20 @@ async def test_nobody_is_no_subject(at: Scene) -> None:
             assert (await client.post(URL, json=body)).status_code == 422
     async with at.client(Role.REVIEWER) as client:
         assert (await client.post(URL, json={"subject": "ann"})).status_code == 403
+
+
+async def test_an_operator_takes_an_archive_that_can_be_imported(at: Scene) -> None:
+    await at.put(entry("one"), entry("two", tags=("x",)))
+    url = f"/v1/tenants/{ACME}/exports"
+    async with at.client() as client:
+        done = await client.post(url, json={"what": "archive"})
+        found = checked(io.BytesIO(done.content))
+        assert (found.head.tenant, found.foot.count) == (ACME, 2)
+        narrow = await client.post(url, json={"what": "archive", "filter": {"tag": "x"}})
+        assert checked(io.BytesIO(narrow.content)).foot.count == 1
+        for odd in ({"text": "x"}, {"status": "approved"}, {"before": 1.0}, {"domain": "chat"}):
+            refused = await client.post(url, json={"what": "archive", "filter": odd})
+            assert (refused.status_code, refused.json()["type"]) == (422, "urn:semcache:problem:bad-filter")
+    async with at.client(Role.REVIEWER) as client:
+        assert (await client.post(url, json={"what": "archive"})).status_code == 403
+    assert await at.words() == ["export", "export"]
