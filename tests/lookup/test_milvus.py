@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from semcache.lookup.follower import Follower
 from semcache.lookup.milvus_index import MilvusIndex
 from semcache.lookup.milvus_link import MilvusLink, MilvusRules
 from semcache.ports import EntriesDeleted, EntryPut, EpochBumped, StoreReset
+from tests.e2e.running import running
+from tests.fakes.upstream_server import ByRequest, Seen, chat_json, in_thread
 from tests.lookup.scripted_store import ACME, E5, ScriptedStore, entry, unit
 from tests.lookup.test_follower import Generations, until
 from tests.lookup.test_leading import QUICK
@@ -225,3 +228,24 @@ async def test_a_server_that_is_not_there() -> None:
     assert refused.value.kind in ("down", "late")
     assert time.monotonic() - began < 12
     await index.aclose()
+
+
+@pytest.mark.slow
+def test_a_whole_proxy_serves_by_meaning_from_a_milvus(tmp_path: Path) -> None:
+    pytest.importorskip("milvus_lite")
+
+    def answer(seen: Seen) -> object:
+        return chat_json(f"Answer to: {seen.json()['messages'][-1]['content']}" if seen.body else "")
+
+    more = {"SEMCACHE_INDEX__BACKEND": "milvus", "SEMCACHE_INDEX__URL": str(tmp_path / "lite.db")}
+    with in_thread(ByRequest(answer)) as server:
+        for asked in ("How do I reset my password?", "How can I reset my password?"):
+            # The second start finds what the first has put there, and compares nothing into it again.
+            with running(
+                tmp_path / "data", "--upstream", server.url, SEMCACHE_INDEX__DEADLINE="5", **more
+            ) as it:
+                it.wait_until(lambda it=it: it.ready_detail()["status"] == "ready", 60)
+                it.wait_until(lambda it=it: "index" not in it.ready_detail().get("degraded", ()), 60)
+                outcome = it.outcome(asked)
+        assert outcome == "semantic"
+        assert not (tmp_path / "data" / "index").exists()
