@@ -44,6 +44,11 @@ local function part(id, size)
     hold(base..'hb'..string.sub(one, 1, 1), one, -size)
   end
 end
+-- It takes so many bytes more.
+local function weigh(id, by)
+  local who = redis.call('HGET', own, id) or ''
+  for i = 1, #who, 9 do hold(base..'hb'..string.sub(who, i, i), string.sub(who, i, i + 8), by) end
+end
 local function unrate(id, size)
   part(id, size)
   redis.call('ZREM', val, id)

@@ -42,6 +42,12 @@ local function uncount(id)
   redis.call('ZREM', age, id)
   redis.call('ZREM', exp, id)
 end
+local function resize(id, size)
+  local was = tonumber(redis.call('HGET', meta, id)) or 0
+  redis.call('HSET', meta, id, size)
+  redis.call('HINCRBY', meta, '#b', size - was)
+  weigh(id, size - was)
+end
 -- Other entries' keys may have been given wrong types by someone else: pcall, so that what is
 -- already under way is finished.
 local function untrace(id, h)

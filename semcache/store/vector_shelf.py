@@ -68,9 +68,7 @@ local here = redis.call('GET', base..'e:'..id)
 local ttl = redis.call('PTTL', base..'e:'..id)
 if not here or ttl <= 0 or string.sub(here, -16) ~= tail then return {'other'} end
 redis.call('SET', base..'e:'..id, value, 'PX', ttl)
-local size, was = tonumber(ARGV[7]), tonumber(redis.call('HGET', meta, id)) or 0
-redis.call('HSET', meta, id, size)
-redis.call('HINCRBY', meta, '#b', size - was)
+resize(id, tonumber(ARGV[7]))
 beside_of(ARGV[8], ARGV[9], id, ARGV[10])
 redis.pcall('HDEL', base..'g:'..ARGV[11], id)
 local list = {'P', id}

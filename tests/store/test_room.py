@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from semcache.core import EntryId, ReviewStatus
+from semcache.core import Embedding, EncoderId, EntryId, ReviewStatus
+from semcache.ports import Selector
+from semcache.renewing_parts import vector_shelf
 from semcache.store.embedded import ChildRules, ValkeyChild
 from semcache.store.keys import Keys
 from semcache.store.link import LinkRules
 from semcache.store.packing import OVERHEAD
 from semcache.store.redis_store import Quota, RedisStore, StoreRules
-from tests.store.servers import ACME, WallClock, command, entry, valkey
+from tests.store.servers import ACME, WallClock, command, entry, unit, valkey
 
 __all__ = ["valkey"]  # a fixture, used by name
 
@@ -125,6 +127,25 @@ async def test_what_another_version_dropped_or_verified_is_seen(valkey: ValkeyCh
     assert await held(store) == {"e0", "e6", "e7", "e8"}
     assert await command(valkey.url, "ZSCORE", base + b"val", "ghost") is None
     await store.aclose()
+
+
+async def test_another_vector_changes_what_its_holder_takes(other: ValkeyChild) -> None:
+    store = RedisStore(other.url, WallClock(), StoreRules(PATIENT, quota_of=lambda _: Quota(share=0.5)))
+    shelf, base = vector_shelf(other.url), Keys().base(ACME)
+    assert await store.put(entry("e1", holder="aa"))
+    (stored,) = await store.get_many(ACME, [EntryId("e1")])
+    assert stored is not None
+    before = (await store.counts(ACME)).bytes
+    assert await shelf.swap(stored, Embedding(unit(7, 1024), EncoderId("next@2")))
+    after = (await store.counts(ACME)).bytes
+    assert after > before + 1000
+    (_, held) = await command(other.url, "ZRANGE", base + b"hbk", 0, -1, "WITHSCORES")
+    assert float(held) == after
+    await store.tidy(ACME)
+    await store.delete(Selector(ACME, ids=(EntryId("e1"),)))
+    assert await command(other.url, "EXISTS", base + b"hbk", base + b"hnk", base + b"own", base + b"val") == 0
+    for one in (store, shelf):
+        await one.aclose()
 
 
 async def test_making_room_costs_no_more_in_a_large_room(other: ValkeyChild) -> None:
