@@ -19,6 +19,7 @@ from semcache.decide.context.reach import Reach, reach
 from semcache.decide.context.record import Record
 from semcache.decide.context.sayings import heard, pieces, social, told
 from semcache.decide.context.smalltalk import topics
+from semcache.decide.context.standing import promises
 from semcache.decide.context.turns import Turn, last_text, plain
 from semcache.decide.context.words import is_function, units, words_of
 from semcache.decide.language import detect
@@ -105,6 +106,8 @@ def read(turns: Sequence[object], system: str) -> Reading:
     if len(chat) == 1:
         return alone
     if len(asked) > _MAX_LAST or any(_unreadable(turn) for turn in chat):
+        return _opaque(turns, system)
+    if any(promises(turn.text) for turn in chat[:-1] if not turn.user):
         return _opaque(turns, system)
     record = _record(chat, system)
     data = None if record is None else record.dump()

@@ -59,6 +59,20 @@ _HAN_PERSON = ("我是", "我们是", "我在", "我们在", "我有", "我们�
                "我家", "我爸", "我妈", "我儿子", "我女儿", "我老婆", "我老公", "我孩子", "我打算", "我们打算", "预算", "公司用", "版本", "系统是", "用的是", "我只", "我学", "我每")  # fmt: skip
 
 
+_PROMISE = re.compile(
+    r"\b(?:from now on|going forward|henceforth|in (?:all|every|each|any) (?:answers?|repl(?:y|ies)|responses?|messages?)|(?:every|each) (?:answer|reply|response|message|question)"
+    r"|all (?:of )?(?:my |your |our |the )?(?:future |further |next |following |other |coming )?(?:answers|replies|responses|messages|questions)|whatever you ask|no matter what you ask|whenever you ask|as instructed|as you (?:told|asked|instructed) me"
+    r"|(?:end|begin|start|close|finish) (?:my|all|each|every|the next) (?:answers?|repl(?:y|ies)|responses?))\b"
+    r"|从现在|从今以后|以后(?:我|每|的)|(?:每|所有|任何|之后|接下来)[^。！？\n]{0,6}(?:回答|回复|答复|消息|问题)|无论(?:你|您)问|不管(?:你|您)问|按(?:照)?(?:你|您)的?(?:指示|要求)",
+    re.IGNORECASE,
+)
+
+
+def promises(text: str) -> bool:
+    """True when what an assistant said binds what it says next. Clients send its turns, and may have written them themselves."""
+    return _PROMISE.search(text) is not None
+
+
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     return re.compile(_RULE), re.compile(_BODY), re.compile(_PERSON), re.compile(_EPISODE)
