@@ -36,7 +36,7 @@ from semcache.lookup.gate import NORM_TOLERANCE
 MAGIC = b"SCINDEX\n"
 VERSION = 1
 MOST_ROWS = 1024
-"""Vectors in one block, at most: the event loop takes one in within 2 ms."""
+"""Vectors in one block, at most."""
 
 _MOST_DIMENSION = 8192
 _MOST_HEADER = 1 << 20
@@ -68,6 +68,10 @@ class Block:
     encoder: EncoderId
     ids: tuple[EntryId, ...]
     rows: NDArray[np.float32]
+
+    def part(self, start: int, stop: int) -> Block:
+        """Give a view of some of it."""
+        return Block(self.namespace, self.encoder, self.ids[start:stop], self.rows[start:stop])
 
 
 class Writer:
