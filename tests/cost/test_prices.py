@@ -307,6 +307,7 @@ def test_versions_tell_files_apart(tmp_path: Path) -> None:
         ("a: !!python/object/apply:os.system ['x']\n", 1, "is not valid YAML"),
     ],
 )
+@pytest.mark.event(36)
 def test_mistakes_are_told_with_their_line(tmp_path: Path, text: str, line: int, words: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(PolicyError) as caught:

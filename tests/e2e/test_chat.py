@@ -127,6 +127,7 @@ def test_tools_repeat_exactly_and_are_never_matched_by_meaning(
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 500, 503])
+@pytest.mark.event(16)
 def test_upstream_errors_pass_byte_for_byte_and_are_not_stored(
     proxy: Proxy, upstream: UpstreamServer, status: int
 ) -> None:
@@ -161,6 +162,7 @@ def test_sdk_errors_keep_their_class_and_code(proxy: Proxy, upstream: UpstreamSe
 
 
 @pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.event(13)
 def test_a_cut_answer_is_an_error_and_is_never_stored(
     proxy: Proxy, upstream: UpstreamServer, streaming: bool
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_cut_answer_is_an_error_and_is_never_stored(
         {"error": {"message": "inside 200"}},
     ],
 )
+@pytest.mark.event(14)
 def test_what_is_no_whole_answer_is_not_stored(proxy: Proxy, upstream: UpstreamServer, body: dict) -> None:
     question = f"Store me not {json.dumps(body)[-80:]}"
     upstream.script = [json_reply(body), chat_json("fine")]
@@ -199,6 +202,7 @@ def test_what_is_no_whole_answer_is_not_stored(proxy: Proxy, upstream: UpstreamS
     assert proxy.chat(question).text == "fine"
 
 
+@pytest.mark.event(13)
 def test_a_stream_without_its_end_event_is_not_stored(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = [stream(sse_bytes(chat_chunks(), done=False)), chat_sse(["fine"])]
     proxy.chat("No end", stream=True)

@@ -202,6 +202,7 @@ def crowd(question: str) -> list[tuple[str, dict[str, Any], bool]]:
     return found
 
 
+@pytest.mark.event(19)
 def test_a_thousand_who_ask_the_same_in_all_dialects_share_their_calls(
     proxy: Proxy, upstream: UpstreamServer
 ) -> None:

@@ -120,6 +120,7 @@ def test_an_encoder_that_is_always_late(upstream: UpstreamServer, tmp_path: Path
         proxy.stop()
 
 
+@pytest.mark.event(43)
 def test_nothing_is_left_behind(upstream: UpstreamServer, tmp_path: Path) -> None:
     with running(tmp_path / "data", "--upstream", upstream.url) as proxy:
         children = [proxy.child("valkey-server")]

@@ -35,6 +35,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.mark.parametrize("streaming", ["no", "yes", "half"])
+@pytest.mark.event(19)
 async def test_equal_requests_make_one_call(
     proxy: Proxy, upstream: UpstreamServer, session: aiohttp.ClientSession, streaming: str
 ) -> None:
@@ -56,6 +57,8 @@ async def test_equal_requests_make_one_call(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.event(12)
+@pytest.mark.event(19)
 async def test_the_first_caller_may_hang_up(
     proxy: Proxy, upstream: UpstreamServer, session: aiohttp.ClientSession, streaming: bool
 ) -> None:
@@ -76,6 +79,7 @@ async def test_the_first_caller_may_hang_up(
     assert not upstream.requests[0].closed_early
 
 
+@pytest.mark.event(12)
 async def test_when_all_have_left_the_upstream_call_is_given_up(
     proxy: Proxy, upstream: UpstreamServer, session: aiohttp.ClientSession
 ) -> None:
@@ -93,6 +97,7 @@ async def test_when_all_have_left_the_upstream_call_is_given_up(
     assert text_of(body) == "whole"
 
 
+@pytest.mark.event(19)
 async def test_a_failure_is_not_shared_as_an_answer(
     proxy: Proxy, upstream: UpstreamServer, session: aiohttp.ClientSession
 ) -> None:

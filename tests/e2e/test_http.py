@@ -41,6 +41,8 @@ def exchange(proxy: Proxy, data: bytes, patience: float = 5.0) -> bytes:
         b'{"messages": []}',
     ],
 )
+@pytest.mark.event(1)
+@pytest.mark.event(3)
 def test_bad_bodies_are_refused_in_shape(proxy: Proxy, upstream: UpstreamServer, body: bytes) -> None:
     got = proxy.request("POST", "/v1/chat/completions", body, JSON)
     assert got.status == 400
@@ -50,6 +52,7 @@ def test_bad_bodies_are_refused_in_shape(proxy: Proxy, upstream: UpstreamServer,
     assert upstream.calls == 0
 
 
+@pytest.mark.event(4)
 def test_lone_surrogates_pass_and_bypass(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = json_reply({"ok": True})
     body = b'{"model": "m", "messages": [{"role": "user", "content": "odd \\ud800 text"}]}'
@@ -58,6 +61,7 @@ def test_lone_surrogates_pass_and_bypass(proxy: Proxy, upstream: UpstreamServer)
     assert upstream.requests[0].body == body
 
 
+@pytest.mark.event(4)
 def test_nul_and_bidi_and_zero_width_text_is_kept(proxy: Proxy, upstream: UpstreamServer) -> None:
     text = "a\x00b \u202e c \u200b d"
     proxy.chat(text)
@@ -65,6 +69,7 @@ def test_nul_and_bidi_and_zero_width_text_is_kept(proxy: Proxy, upstream: Upstre
     assert proxy.outcome(text) == "exact"
 
 
+@pytest.mark.event(5)
 def test_too_large_bodies(proxy: Proxy) -> None:
     head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n"
     got = exchange(proxy, head + b"x" * 1000)
@@ -72,6 +77,7 @@ def test_too_large_bodies(proxy: Proxy) -> None:
     assert b"request_too_large" in got
 
 
+@pytest.mark.event(6)
 def test_compressed_bodies_are_refused(proxy: Proxy) -> None:
     got = proxy.request("POST", "/v1/chat/completions", b"x", {**JSON, "content-encoding": "gzip"})
     assert got.status == 415
@@ -86,6 +92,7 @@ def test_compressed_bodies_are_refused(proxy: Proxy) -> None:
         b"\x00\x01\x02\r\n\r\n",
     ],
 )
+@pytest.mark.event(8)
 def test_ambiguous_framing_is_refused(proxy: Proxy, head: bytes) -> None:
     assert exchange(proxy, head, 2.0).split(b"\r\n")[0].split(b" ")[1:2] in ([b"400"], [])
 
@@ -94,17 +101,20 @@ def test_ambiguous_framing_is_refused(proxy: Proxy, head: bytes) -> None:
     "path",
     ["/v1//chat/completions", "/v1/../admin", "/v1/%2e%2e/x", "/v1/a;b", "/v1/x%2fy", "/v1/a%00b", "/v1/./x"],
 )
+@pytest.mark.event(8)
 def test_paths_without_a_normal_form_are_refused(proxy: Proxy, upstream: UpstreamServer, path: str) -> None:
     got = exchange(proxy, f"GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
     assert got.startswith(b"HTTP/1.1 400")
     assert upstream.calls == 0
 
 
+@pytest.mark.event(8)
 def test_a_host_header_routes_nothing(proxy: Proxy) -> None:
     got = exchange(proxy, b"GET /livez HTTP/1.1\r\nhost: evil/../v1\r\nconnection: close\r\n\r\n")
     assert got.startswith((b"HTTP/1.1 200", b"HTTP/1.1 400"))
 
 
+@pytest.mark.event(7)
 def test_slow_heads_are_cut_off(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) -> None:
     from tests.e2e.running import running
 
@@ -118,6 +128,7 @@ def test_slow_heads_are_cut_off(upstream: UpstreamServer, tmp_path_factory: pyte
         assert b" 408 " in exchange(proxy, head, 10)
 
 
+@pytest.mark.event(1)
 def test_other_paths_are_forwarded_byte_for_byte(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = echo()
     body = b'{ "input" :  "x",\n "encoding_format": "base64" }' + bytes(range(256)) * 40
@@ -141,6 +152,7 @@ def test_pass_through_keeps_compressed_replies_as_they_are(proxy: Proxy, upstrea
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.event(17)
 def test_compressed_answers_are_stored_plain(proxy: Proxy, upstream: UpstreamServer, coding: str) -> None:
     from tests.fakes.upstream_server import chat_body, compress
 
@@ -155,6 +167,7 @@ def test_compressed_answers_are_stored_plain(proxy: Proxy, upstream: UpstreamSer
     assert "content-encoding" not in again.headers
 
 
+@pytest.mark.event(17)
 def test_an_answer_in_a_coding_we_cannot_read_passes_as_it_is_and_is_not_stored(
     proxy: Proxy, upstream: UpstreamServer
 ) -> None:
@@ -189,6 +202,7 @@ def test_nothing_of_the_first_reply_s_headers_is_replayed(proxy: Proxy, upstream
     assert again.headers["x-request-id"] != "r1"
 
 
+@pytest.mark.event(18)
 def test_the_upstream_is_away(proxy: Proxy, upstream: UpstreamServer) -> None:
     from tests.fakes.upstream_server import reset
 
@@ -200,6 +214,7 @@ def test_the_upstream_is_away(proxy: Proxy, upstream: UpstreamServer) -> None:
     assert proxy.request("GET", "/v1/models").status == 502
 
 
+@pytest.mark.event(11)
 def test_unknown_upstreams_and_own_paths(proxy: Proxy) -> None:
     got = proxy.chat("Where to?", {"semcache-upstream": "http://169.254.169.254/"})
     assert (got.status, got.json()["error"]["code"]) == (400, "unknown_upstream")
@@ -208,6 +223,7 @@ def test_unknown_upstreams_and_own_paths(proxy: Proxy) -> None:
     assert proxy.request("GET", "/").json()["name"] == "semcache"
 
 
+@pytest.mark.event(2)
 def test_duplicate_names_reach_the_upstream_once(proxy: Proxy, upstream: UpstreamServer) -> None:
     body = b'{"model": "a", "model": "b", "messages": [{"role": "user", "content": "Which model?"}]}'
     proxy.request("POST", "/v1/chat/completions", body, JSON)

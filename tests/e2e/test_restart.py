@@ -283,6 +283,7 @@ def workers(proxy: Proxy) -> list[psutil.Process]:
     return [child for child in children if "worker" in child.cmdline()]
 
 
+@pytest.mark.event(43)
 def test_workers_share_answers_deletions_and_metrics(upstream: UpstreamServer, tmp_path: Path) -> None:
     with running(tmp_path / "data", "--upstream", upstream.url, "--workers", "2") as proxy:
         assert len(workers(proxy)) == 2

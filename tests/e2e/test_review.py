@@ -246,6 +246,7 @@ def test_no_pages_where_they_are_switched_off(upstream: UpstreamServer, tmp_path
             started.child("semcache admin")
 
 
+@pytest.mark.event(39)
 def test_exposed_without_a_token_nothing_starts(upstream: UpstreamServer, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "semcache", "admin", "--host", "0.0.0.0", "--data", str(tmp_path)]
     refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)

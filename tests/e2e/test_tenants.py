@@ -113,6 +113,7 @@ def refusal(reply: Reply) -> tuple[int, bytes, str | None]:
     return reply.status, reply.body, reply.headers.get("www-authenticate")
 
 
+@pytest.mark.event(10)
 def test_no_key_and_wrong_keys_are_refused_in_the_same_words(proxy: Proxy, upstream: UpstreamServer) -> None:
     proxy.chat("Behind the door?", A)
     upstream.requests.clear()
@@ -138,6 +139,7 @@ def test_no_key_and_wrong_keys_are_refused_in_the_same_words(proxy: Proxy, upstr
     assert not any(ALPHA in line or "OR 1=1" in line for line in [*proxy.stdout, *proxy.stderr])
 
 
+@pytest.mark.event(9)
 def test_what_a_client_says_of_itself_counts_for_nothing(proxy: Proxy, upstream: UpstreamServer) -> None:
     proxy.chat("Who am I?", A)
     claims = {

@@ -40,6 +40,7 @@ def _all(router: Any) -> Iterator[APIRoute]:
             yield from _all(inner)
 
 
+@pytest.mark.event(39)
 async def test_every_route_is_closed_to_lower_roles_strangers_and_other_tenants(at: Scene) -> None:
     await at.put(entry("one"), entry("two", tenant=OTHER))
     known = routes(at)
@@ -188,6 +189,7 @@ async def test_an_edit_too_large_for_the_policy_is_413(at: Scene) -> None:
         f"/v1/tenants/{ACME}/entries/%ff%fe", f"/v1/tenants/{ACME}/entries/one%0d%0aX-Evil:1",
     ],
 )  # fmt: skip
+@pytest.mark.event(39)
 async def test_paths_lead_nowhere_else(at: Scene, path: str) -> None:
     await at.put(entry("one"), entry("two", tenant=OTHER))
     reply = await at.client().get(path)

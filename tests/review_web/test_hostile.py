@@ -38,6 +38,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.event(39)
 async def test_stored_text_stays_text(world: World, lin: Client, text: str) -> None:
     asked = text.encode("utf-8", "replace").decode()
     evil = await world.put("e-evil", asked, completion(text), model=asked, tags=(asked,))
