@@ -75,6 +75,14 @@ def test_what_goes_in_comes_out(made: Entry) -> None:
     assert codec.decode(codec.encode(back), made.tenant).completion == made.completion
 
 
+def test_the_head_that_scripts_read_holds_all_that_an_entry_may_have() -> None:
+    full = entry(tags=tuple(f"t{n}" for n in range(58)), subject="ab" * 12)
+    value = codec.encode(full)
+    assert value[20] == 61
+    assert 25 + 16 * value[20] <= 1024
+    assert codec.decode(value, full.tenant).subject == full.subject
+
+
 def corrupt(value: bytes, tenant: str = "acme", **asked: str) -> bool:
     with pytest.raises(StoreError) as refused:
         codec.decode(value, TenantId(tenant), **asked)  # type: ignore[arg-type] # plain words

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ from semcache.embed.fingerprint import subject_digest
 from semcache.store.embedded import embedded_url
 from tests.e2e.conftest import answering
 from tests.e2e.running import Proxy, running
-from tests.fakes.upstream_server import ByRequest, UpstreamServer, in_thread
+from tests.fakes.upstream_server import ByRequest, Exchange, Seen, UpstreamServer, in_thread
 
 SECRET = "zebrafish"
 """Stands in all that Ann asks, and in nothing else."""
@@ -157,6 +160,32 @@ def test_a_backup_and_an_export_from_before_bring_nobody_back(fleet: Fleet, tmp_
     assert restored["removed"]["entries"] == 1
     assert holding(tmp_path / "new", SECRET) == []
     assert ask(first, question, user) == "miss"
+
+
+@pytest.mark.event(41)
+def test_an_answer_that_was_under_way_is_given_and_not_kept(fleet: Fleet) -> None:
+    question, free = f"What eats a {SECRET} late at night?", threading.Event()
+
+    def waiting(seen: Seen) -> object:
+        inner = answering(seen)
+
+        async def late(exchange: Exchange) -> None:
+            await asyncio.to_thread(free.wait, 60)
+            await inner(exchange)  # type: ignore[operator] # a behaviour
+
+        return late
+
+    fleet.upstream.script = ByRequest(waiting)
+    calls = fleet.upstream.calls
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, fleet.first, question, "fay")
+        fleet.first.wait_until(lambda: fleet.upstream.calls > calls)
+        fleet.told("erase", "--data", str(fleet.first.data), "--subject", "fay")
+        free.set()
+        assert asked.result(60) == "miss"
+    fleet.upstream.script = ByRequest(answering)
+    assert ask(fleet.second, question, "gil") == "miss"
+    assert ask(fleet.first, question, "gil") == "exact", "what was asked after that is kept"
 
 
 def test_a_tampered_export_is_refused_in_one_line(fleet: Fleet, tmp_path: Path) -> None:
