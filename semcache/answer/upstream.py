@@ -241,7 +241,9 @@ class HttpUpstream:
             case aiohttp.ConnectionTimeoutError():
                 named = ConnectError(f"{who} took no connection in time", status=504, code="upstream_timeout")
             case aiohttp.ClientConnectorError() if error.errno in _OURS:
-                named = _busy("The proxy has no file descriptor left for another connection.", "overloaded")
+                named = _busy(
+                    f"{who} cannot be connected to: the proxy has no file descriptor left", "overloaded"
+                )
             case aiohttp.ClientConnectorDNSError():
                 named = RetryableConnectError(f"{who}: its host name does not resolve")
             case aiohttp.ClientSSLError():

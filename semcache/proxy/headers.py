@@ -59,7 +59,7 @@ _DROP_REPLY = _HOP_BY_HOP | {
 }
 _ANSWER_CHANGING = frozenset({b"openai-beta", b"anthropic-beta", b"anthropic-version"})
 _OURS = b"semcache-"
-_NO_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9a-z]")
+_NO_NAME = re.compile(rb"\A\Z|[^!#$%&'*+\-.^_`|~0-9a-z]")
 _NO_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 

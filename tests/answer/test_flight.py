@@ -391,6 +391,29 @@ async def test_why_there_is_no_answer_to_remember(reply: FakeReply, reason: str)
     assert it.stored == []
 
 
+async def test_what_breaks_behind_the_end_mark_is_nobodys_loss() -> None:
+    async with scene(lambda _: FakeReply(200, SSE, [*EVENTS, CUT])) as it:
+        assert await it.outcome() == (200, WHOLE)
+    assert len(it.stored) == 1
+
+
+@pytest.mark.parametrize("framing", [(), ((b"Content-Length", b"9"),), ((b"Transfer-Encoding", b"chunked"),)])
+async def test_half_a_document_is_an_error_where_only_the_connection_bounds_it(
+    framing: tuple[tuple[bytes, bytes], ...],
+) -> None:
+    async with scene(lambda _: FakeReply(200, (*JSON, *framing), [BODY[:-9]])) as it:
+        assert await it.outcome() == ((502, "upstream_cut") if not framing else (200, BODY[:-9]))
+    assert it.stored == []
+
+
+async def test_an_end_mark_without_a_reason_reaches_nobody() -> None:
+    async with scene(lambda _: FakeReply(200, SSE, [EVENTS[0], 0.01, EVENTS[-1]])) as it, it.join() as ticket:
+        parts = ticket.chunks()
+        assert await anext(parts) == EVENTS[0]
+        with pytest.raises(UpstreamError):
+            await anext(parts)
+
+
 async def test_waiting_for_the_answer_fails_like_the_head_does() -> None:
     async with scene(lambda _: DOWN) as it, it.join() as ticket:
         with pytest.raises(UpstreamError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+from collections.abc import Iterator
 
 import pytest
 
@@ -136,3 +138,27 @@ async def test_what_was_never_sent_says_so() -> None:
         with pytest.raises(UpstreamError) as caught:
             await upstream.open(post())
         assert not caught.value.untouched
+
+
+@pytest.fixture
+def no_more_files() -> Iterator[None]:
+    """No descriptor is left in this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_files_that_we_lack_are_no_fault_of_the_upstream(request: pytest.FixtureRequest) -> None:
+    async with (
+        UpstreamServer(fake.chat_json()) as server,
+        client(server.url, Limits(breaker_threshold=1, breaker_pause=60)) as upstream,
+    ):
+        assert (await fetch(upstream, post()))[0] == 200
+        server.script = fake.chat_json(delay=0.3)
+        busy = asyncio.create_task(fetch(upstream, post()))
+        await eventually(lambda: server.calls == 2)
+        request.getfixturevalue("no_more_files")
+        assert await failure(upstream) == (503, "overloaded")
+        assert await busy
+        assert not upstream.refuses
