@@ -17,6 +17,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,9 @@ class Eraser:
             OSError: rows cannot be read.
         """
         whom = await self._whom(tenant, name)
-        return await self._planned(tenant, whom)
+        traces = await self._shelf.count(tenant, whom)
+        rows = await self._rows(tenant, whom.subject, remove=False, name=name)
+        return Plan(whom, asdict(traces) | {"rows": rows.rows})
 
     async def erase(self, tenant: TenantId, name: str, by: str, note: str = "") -> dict[str, Any]:
         """Erase somebody, and give the receipt as written.
@@ -144,7 +147,7 @@ class Eraser:
         digest = await asyncio.to_thread(journal.append, self.site.journal, erasure)
         named = {"subject": whom.subject, "receipt": erasure.receipt}
         await self._verdicts.write(tenant, Act(by, begun, "erase", after=named, note=note))
-        removed, unreached = await self._removed(erasure)
+        removed, unreached = await self._removed(erasure, name)
         done = Receipt(
             id=erasure.receipt,
             tenant=tenant,
@@ -220,25 +223,23 @@ class Eraser:
         }
         return Whom(subject_digest(tenant, name), frozenset(authors))
 
-    async def _planned(self, tenant: TenantId, whom: Whom) -> Plan:
-        traces = await self._shelf.count(tenant, whom)
-        rows = await self._rows(tenant, whom.subject, remove=False)
-        return Plan(whom, asdict(traces) | {"rows": rows.rows})
-
-    async def _removed(self, erasure: Erasure, *, rewrite: bool = True) -> tuple[dict[str, int], list[str]]:
+    async def _removed(
+        self, erasure: Erasure, name: str = "", *, rewrite: bool = True
+    ) -> tuple[dict[str, int], list[str]]:
         tenant, whom = TenantId(erasure.tenant), Whom(erasure.subject, frozenset(erasure.authors))
         traces = await self._shelf.erase(tenant, whom, erasure.at)
-        rows = await self._rows(tenant, whom.subject, remove=True)
+        rows = await self._rows(tenant, whom.subject, remove=True, name=name)
         left = [f"raw rows in {one}: see why, and erase again" for one in rows.left]
         if rewrite:
             left += await self._rewritten()
         return asdict(traces) | {"rows": rows.rows}, left
 
-    async def _rows(self, tenant: TenantId, subject: str, *, remove: bool) -> Redacted:
+    async def _rows(self, tenant: TenantId, subject: str, *, remove: bool, name: str) -> Redacted:
         def is_name(text: str) -> bool:
             return subject_digest(tenant, text) == subject
 
-        return await asyncio.to_thread(redact, self.site.data / "ledger", tenant, is_name, remove=remove)
+        work = partial(redact, self.site.data / "ledger", tenant, is_name, remove=remove, name=name)
+        return await asyncio.to_thread(work)
 
     async def _rewritten(self) -> list[str]:
         """Have the server's files written anew; gives what could not be."""

@@ -53,6 +53,7 @@ def append(path: Path, erasure: Erasure) -> str:
         ArchiveError: what stands there is no journal; nothing was written.
         OSError: it cannot be written.
     """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)

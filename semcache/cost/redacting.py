@@ -44,7 +44,7 @@ class Redacted:
     left: list[str]
 
 
-def redact(folder: Path, tenant: str, is_name: IsName, *, remove: bool) -> Redacted:
+def redact(folder: Path, tenant: str, is_name: IsName, *, remove: bool, name: str = "") -> Redacted:
     """Count the rows of a tenant that hold a name, and take it out of them if asked to.
 
     Args:
@@ -52,6 +52,7 @@ def redact(folder: Path, tenant: str, is_name: IsName, *, remove: bool) -> Redac
         tenant: whose rows.
         is_name: tells the name.
         remove: change files; else only count.
+        name: the name itself, where it is known: lines without it need not be read.
 
     Raises:
         OSError: the folder cannot be read or locked.
@@ -59,7 +60,7 @@ def redact(folder: Path, tenant: str, is_name: IsName, *, remove: bool) -> Redac
     done = Redacted(0, [])
     if not folder.is_dir():
         return done
-    redactor = _Redactor(tenant, is_name, remove=remove)
+    redactor = _Redactor(tenant, is_name, _hint(name), remove=remove)
     with _kept(folder):
         for segment in files(folder):
             try:
@@ -72,7 +73,8 @@ def redact(folder: Path, tenant: str, is_name: IsName, *, remove: bool) -> Redac
 
 
 class _Redactor:
-    def __init__(self, tenant: str, is_name: IsName, *, remove: bool) -> None:
+    def __init__(self, tenant: str, is_name: IsName, hint: bytes, *, remove: bool) -> None:
+        self._hint = hint
         self._tenant = tenant
         self._is_name = is_name
         self._remove = remove
@@ -81,7 +83,7 @@ class _Redactor:
     def file(self, segment: Segment) -> int:
         if segment.form == LIVE:
             return self._in_place(segment.path)
-        count = sum(1 for row in _packed(segment.path) if self._change(row))
+        count = sum(1 for row in _packed(segment.path, self._hint) if self._change(row))
         if count and self._remove:
             self._anew(segment.path)
         return count
@@ -92,7 +94,7 @@ class _Redactor:
         count, at = 0, 0
         with path.open("rb+" if self._remove else "rb") as file:
             while line := file.readline(LONGEST):
-                row = _row(line)
+                row = _row(line) if self._hint in line else None
                 if row is not None and self._change(row):
                     count += 1
                     if self._remove:
@@ -181,18 +183,24 @@ def _kept(folder: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _packed(path: Path) -> Iterator[dict[str, Any]]:
+def _hint(name: str) -> bytes:
+    """Give the bytes that every line with a name holds; b"" where JSON may spell it in more than one way."""
+    plain = name.isprintable() and '"' not in name and "\\" not in name
+    return name.encode("utf-8", "replace") if plain else b""
+
+
+def _packed(path: Path, hint: bytes = b"") -> Iterator[dict[str, Any]]:
     if path.suffix == ".parquet":
         for row in read_parquet(path):
             yield dict(row)
         return
     with gzip.open(path) as lines:
-        yield from _read(lines)
+        yield from _read(lines, hint)
 
 
-def _read(lines: BinaryIO | gzip.GzipFile) -> Iterator[dict[str, Any]]:
+def _read(lines: BinaryIO | gzip.GzipFile, hint: bytes) -> Iterator[dict[str, Any]]:
     while line := lines.readline(LONGEST):
-        row = _row(line)
+        row = _row(line) if hint in line else None
         if row is not None:
             yield row
 

@@ -26,6 +26,8 @@ _NAMED = slice(3, 8)
 _LABELS = 12
 """Where labels stand in a row of lint."""
 
+_REMEMBERED = 50_000
+
 SubjectOf = Callable[[TenantId, str], str]
 """Gives the digest of a name inside a tenant (`core.Entry.subject`)."""
 
@@ -37,6 +39,7 @@ class LabelEraser:
         self, link: Link | ClusterLink, keys: Keys, scripts: ErasureScripts, subject_of: SubjectOf
     ) -> None:
         self._subject_of = subject_of
+        self._known: dict[tuple[TenantId, str], str] = {}
         self._link = link
         self._keys = keys
         self._scripts = scripts
@@ -96,4 +99,12 @@ class LabelEraser:
         return _BETWEEN.join(words)
 
     def _is(self, tenant: TenantId, subject: str, name: object) -> bool:
-        return isinstance(name, str) and bool(name) and self._subject_of(tenant, name) == subject
+        if not isinstance(name, str) or not name:
+            return False
+        # The same few names stand in many keys.
+        known = self._known.get((tenant, name))
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[tenant, name] = self._subject_of(tenant, name)
+        return known == subject

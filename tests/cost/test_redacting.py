@@ -46,12 +46,13 @@ def is_ann(text: str) -> bool:
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.gz", ".parquet"])
-def test_the_name_goes_and_the_row_stays(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("name", ["", "ann"])
+def test_the_name_goes_and_the_row_stays(tmp_path: Path, form: str, name: str) -> None:
     path = write(tmp_path, form)
     before = path.read_bytes()
-    assert redact(tmp_path, "acme", is_ann, remove=False).rows == 3
+    assert redact(tmp_path, "acme", is_ann, remove=False, name=name).rows == 3
     assert path.read_bytes() == before, "counting changes nothing"
-    done = redact(tmp_path, "acme", is_ann, remove=True)
+    done = redact(tmp_path, "acme", is_ann, remove=True, name=name)
     assert (done.rows, done.left) == (3, [])
     rows = list(read_rows(tmp_path))
     assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
@@ -92,3 +93,11 @@ def test_a_short_name_leaves_no_room_for_a_word(tmp_path: Path) -> None:
     (tmp_path / "w-20260101T000000.000Z.jsonl").write_bytes(dumped(row))
     assert redact(tmp_path, "acme", lambda text: text == "a", remove=True).rows == 1
     assert b'"~"' in (tmp_path / "w-20260101T000000.000Z.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("name", ['a"nn', "a\\nn", "名 and \x1f", "Ann Ö"])
+def test_names_that_json_spells_in_its_own_way_are_found_too(tmp_path: Path, name: str) -> None:
+    row = {"tenant": "acme", "labels": dumped({"customer": name}).decode().rstrip()}
+    (tmp_path / "w-20260101T000000.000Z.jsonl").write_bytes(dumped(row))
+    assert redact(tmp_path, "acme", lambda text: text == name, remove=True, name=name).rows == 1
+    assert redact(tmp_path, "acme", lambda text: text == name, remove=True, name=name).rows == 0
