@@ -163,7 +163,7 @@ class Acts:
         one = self._begin("deleted", reply.stamp, exact)
         if await self._store.delete(Selector(entry.tenant, ids=(entry.id,))):
             one.acked = self.clock()
-            return "done"
+            return f"done with {reply.stamp} of {reply.entry}"
         one.void = True
         return "nothing"
 
@@ -182,7 +182,7 @@ class Acts:
             return self._undone(begun)
         if begun is not None:
             begun.acked = self.clock()
-        return f"done {word_of(verdict)}"
+        return f"done {word_of(verdict)} {reply.stamp} of {entry.id}, begun with {sorted(entry.barred)}"
 
     def _verdict(
         self, kind: str, entry: Entry, made: Made, exact: Place
@@ -266,7 +266,7 @@ class Acts:
             return "unknown"
         if answer.status == 200 and told["barred"]:
             one.acked = self.clock()
-            return "done"
+            return f"done with {reply.stamp} of {reply.entry} at {reply.replica}"
         if answer.status != 503:
             one.void = True
         return str(told.get("reason") or answer.status)

@@ -42,7 +42,7 @@ class Events:
             before = self.clock()
             name = await self._one(kind)
             self.tally.events[name] += 1
-            self.tally.last.append(f"-- {name}, {self.clock() - before:.2f} s")
+            self.tally.done.append(f"-- {name}: {before:.3f} to {self.clock():.3f}")
 
     async def _one(self, kind: str) -> str:
         match kind:

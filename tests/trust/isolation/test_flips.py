@@ -26,7 +26,7 @@ def hold(flipped: Flipped, tries: int) -> None:
 
 
 def test_one_field_changed_is_another_request(tmp_path: Path) -> None:
-    hold(asyncio.run(run(400, 21, tmp_path / "run")), 400)
+    hold(asyncio.run(run(300, 21, tmp_path / "run")), 300)
 
 
 @pytest.mark.slow
