@@ -263,3 +263,11 @@ class Eraser:
             await writer.rewrite()
         finally:
             await writer.aclose()
+        if self.site.embedded:
+            # What a backup or a server that were killed left behind; nobody reads it again.
+            await asyncio.to_thread(_cleared, self.site.data / "valkey")
+
+
+def _cleared(home: Path) -> None:
+    for path in [home / "dump.rdb", *home.glob("temp-*")]:
+        path.unlink(missing_ok=True)

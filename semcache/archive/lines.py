@@ -252,7 +252,9 @@ def _check_names(known: dict[str, Any]) -> None:
             raise UnfitError("malformed")
     if _ID.fullmatch(known["id"]) is None:
         raise UnfitError("malformed")
-    if any(len(known[name]) > _LONGEST_NAME for name in ("domain", "model", "origin") if name in known):
+    # Names, all but the question itself; some of them become parts of names of keys.
+    names = [text for name, text in known.items() if isinstance(text, str) and name != "prompt"]
+    if any(len(text) > _LONGEST_NAME for text in names) or not _HEX.fullmatch(known.get("holder", "")):
         raise UnfitError("malformed")
 
 

@@ -100,8 +100,12 @@ async def test_what_failed_half_way_is_done_by_doing_it_again(scene: Scene) -> N
     assert len(journal.read(scene.data / journal.NAME)) == 1
     assert not (scene.data / "erasures").exists()
     scene.verdicts.fails = False
+    (scene.data / "valkey").mkdir()
+    for name in ("dump.rdb", "temp-7.rdb"):
+        (scene.data / "valkey" / name).write_text("what a killed backup left")
     told = await scene.eraser.erase(ACME, NAME, "eve")
     assert sum(told["removed"].values()) == 0
+    assert list((scene.data / "valkey").iterdir()) == []
     assert [line.act.what for line in (await scene.verdicts.log(ACME)).lines] == ["erased", "erase", "erase"]
 
 

@@ -41,7 +41,7 @@ def test_half_a_line_is_none_and_the_next_takes_its_place(tmp_path: Path) -> Non
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_change_goes_unseen(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / journal.NAME
     journal.write(path, [ONE, TWO])
