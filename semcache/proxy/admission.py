@@ -12,6 +12,7 @@ from semcache.core import Caller
 from semcache.errors import RequestError
 from semcache.policy.snapshot import PolicySnapshot
 from semcache.proxy.headers import RequestHeaders
+from semcache.proxy.shares import place_of
 from semcache.proxy.types import Scope
 
 _MOST_KNOWN = 4096
@@ -37,7 +38,8 @@ class Admission:
         """Authenticate a request.
 
         Raises:
-            RequestError: 401, the same text for a missing and a wrong key.
+            RequestError: 401, the same text for a missing and a wrong key; 429, its tenant has half of all places, and
+                others need the rest.
         """
         snapshot = self._policies()
         if snapshot is not self._known_under or len(self._known) >= _MOST_KNOWN:
@@ -49,6 +51,9 @@ class Admission:
             caller = snapshot.authenticate(*told)
             if len(told[0] or "") + len(told[1] or "") <= _LONGEST_KNOWN:
                 self._known[told] = caller
+        place = place_of(scope)
+        if place is not None and len(snapshot.by_tenant) > 1:
+            place.belong(caller.tenant)
         return caller
 
 

@@ -31,6 +31,7 @@ from semcache.proxy.held import HeldBytes, Holding
 from semcache.proxy.model_lists import ModelLists
 from semcache.proxy.passthrough import checked_path, forward, refuse_inner
 from semcache.proxy.plain_budget import PlainBudget
+from semcache.proxy.shares import Place, Shares
 from semcache.proxy.types import Answering, Endpoint, Receive, Scope, Send
 from semcache.proxy.websockets import no_websockets, refuse_websocket, wants_upgrade
 
@@ -79,9 +80,10 @@ class Edge:
         if path in OWN_PATHS or path.startswith(OWN_PREFIX):
             await self.own(scope, receive, send)
             return
-        if not self.gate.enter():
+        if not self.gate.is_open:
             await self._refuse(scope, send, self.gate.refusal())
             return
+        place = Place(self.gate.shares, scope)
         try:
             dialect = dialect_at(path, scope["query_string"]) if scope["method"] == "POST" else None
             if dialect is not None:
@@ -93,7 +95,7 @@ class Edge:
             else:
                 await self._pass(scope, receive, send)
         finally:
-            self.gate.leave()
+            place.leave()
 
     async def _refuse(self, scope: Scope, send: Send, error: SemcacheError) -> None:
         status, head, body = error_reply(error, self.new_request_id(), _shape(scope))
@@ -251,28 +253,22 @@ class LoadGate:
     def __init__(self, limit: int, held: int = 1 << 30) -> None:
         self._limit = limit
         self.held = HeldBytes(held)
-        self._inside = 0
+        self.shares = Shares(limit)
         self._draining = False
 
     @property
     def inside(self) -> int:
         """Requests being handled."""
-        return self._inside
+        return self.shares.inside
+
+    @property
+    def is_open(self) -> bool:
+        """False where there is no place for one more."""
+        return not self._draining and self.inside < self._limit
 
     def drain(self) -> None:
         """Refuse everything new (shutdown)."""
         self._draining = True
-
-    def enter(self) -> bool:
-        """Take a place; False when there is none."""
-        if self._draining or self._inside >= self._limit:
-            return False
-        self._inside += 1
-        return True
-
-    def leave(self) -> None:
-        """Give the place back."""
-        self._inside -= 1
 
     def refusal(self) -> RequestError:
         """The error for those who found no place."""

@@ -59,7 +59,11 @@ def proxy(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) ->
     shared = {"base_url": upstream.url, "max_concurrent": 2, "max_queue": 40, "queue_seconds": 20}
     config = folder / "config.yaml"
     upstreams = {"shared": shared, "wide": {"base_url": upstream.url}}
-    told = {"upstreams": upstreams, "policies": str(policies), "limits": {"held_bytes": 200_000}}
+    told = {
+        "upstreams": upstreams,
+        "policies": str(policies),
+        "limits": {"held_bytes": 200_000, "concurrent_requests": 80},
+    }
     config.write_text(json.dumps(told))
     with running(folder / "data", "--config", str(config)) as started:
         yield started
@@ -181,3 +185,31 @@ async def test_bodies_are_bounded_together(proxy: Proxy, session: aiohttp.Client
     assert sorted(reply[0] for reply in await asyncio.gather(*large)) in ([200, 200, 503], [200, 503, 503])
     await until(proxy, "semcache_held_bytes", 0, 0)
     assert (await ask(session, proxy, QUIET, "z" * 150_000))[0] == 200
+
+
+async def is_refused(reader: asyncio.StreamReader) -> bool:
+    try:
+        return b" 429 " in await asyncio.wait_for(reader.readline(), 0.5)
+    except TimeoutError:
+        return False
+
+
+async def test_a_tenant_that_holds_half_of_all_places_gets_none_of_the_last(
+    proxy: Proxy, session: aiohttp.ClientSession
+) -> None:
+    host, port = proxy.url.removeprefix("http://").split(":")
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {LOUD}\r\ncontent-length: 99\r\n\r\n"
+    held: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    for _ in range(100):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(head.encode() + b"{")
+        held.append((reader, writer))
+    await until(proxy, "semcache_inflight", 55)
+    for _ in range(5):
+        status, *_ = await ask(session, proxy, QUIET, "There is a place for this")
+        assert status == 200
+    refused = sum(await asyncio.gather(*(is_refused(reader) for reader, _ in held)))
+    for _, writer in held:
+        writer.close()
+    assert refused >= 30, "sixty of eighty are held; the others were told to come again"
+    await until(proxy, "semcache_inflight", 0, 0)
