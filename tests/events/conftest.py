@@ -14,7 +14,7 @@ from tests.events.answers import answering
 from tests.events.faultproxy import FaultProxy, Faults, fault_proxy
 from tests.fakes.upstream_server import ByRequest, UpstreamServer, in_thread
 
-IDLE, HEAD, WRITE = 1, 4, 1
+IDLE, HEAD, WRITE = 1, 2, 1
 """Seconds: between two parts of a reply, until its head, until a client takes something."""
 
 
@@ -37,7 +37,8 @@ def configured(upstream: UpstreamServer, between: FaultProxy) -> dict[str, Any]:
     return {
         "default_upstream": "main",
         "upstreams": {
-            "main": {"base_url": upstream.url, **limits},
+            "main": {"base_url": upstream.url, **limits, "first_byte_timeout": 10},
+            "hurried": {"base_url": upstream.url, **limits},
             "messages": {
                 "base_url": origin,
                 "protocol": "anthropic",
@@ -65,8 +66,8 @@ def proxy(
     policies = calm_policies(folder / "policies")
     (policies / "beta.yaml").write_text(policy("beta", BETA))
     limits = {
-        "SEMCACHE_LIMITS__HEADER_SECONDS": "1",
-        "SEMCACHE_LIMITS__BODY_SECONDS": "1",
+        "SEMCACHE_LIMITS__HEADER_SECONDS": "2",
+        "SEMCACHE_LIMITS__BODY_SECONDS": "2",
         "SEMCACHE_LIMITS__WRITE_SECONDS": str(WRITE),
         "SEMCACHE_LIMITS__BODY_BYTES": str(1 << 20),
     }
@@ -92,6 +93,6 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
         # Whatever was done to it: it serves, and nobody it should not have answered got an answer.
         proxy.namespace += "-after"
         server.script = ByRequest(answering)
-        assert proxy.chat("Is everything all right?").status == 200
+        proxy.wait_until(lambda: proxy.chat("Is everything all right?").status == 200)
     else:
         yield

@@ -166,7 +166,7 @@ def test_a_length_that_lies(proxy: Proxy, upstream: UpstreamServer) -> None:
         got, _ = drained(connection, 5.0, 1.0)
     assert not got or replies(got)[0].status in (400, 408)
     longer = post(CHAT, body + b"GET /v1/stolen HTTP/1.1\r\n", f"content-length: {len(body)}", length=False)
-    got, closed = say(proxy, longer, quiet=2.0)
+    got, closed = say(proxy, longer, quiet=4.0)
     assert closed
     assert [reply.status for reply in replies(got)] == [200]
     assert [seen.target for seen in upstream.requests] == [CHAT]

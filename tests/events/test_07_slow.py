@@ -68,15 +68,15 @@ def test_a_head_in_drops_is_cut_off(proxy: Proxy) -> None:
         for byte in post(CHAT, b"{}"):
             connection.sendall(bytes((byte,)))
             time.sleep(0.05)
-        assert drained(connection, 5.0, 5.0) == (b"", True)
-    assert time.monotonic() - began < 4
+        assert drained(connection, 6.0, 6.0) == (b"", True)
+    assert time.monotonic() - began < 6
 
 
 @pytest.mark.event(7)
 def test_a_second_head_has_its_time_too(proxy: Proxy) -> None:
     with connected(proxy) as connection:
         connection.sendall(post(CHAT, question("The first of two?")) + b"GET /livez HTTP/1.1\r\nx-")
-        got, closed = drained(connection, 5.0, 3.0)
+        got, closed = drained(connection, 6.0, 4.0)
     assert ([reply.status for reply in replies(got)], closed) == ([200], True)
 
 
@@ -95,7 +95,7 @@ def test_a_body_in_drops_is_cut_off(proxy: Proxy, upstream: UpstreamServer) -> N
             got, closed = drained(connection, 5.0, 1.0)
             assert (replies(got)[0].status, closed) == (408, True)
             assert told(path, replies(got)[0].body)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 6
     assert upstream.calls == 0
 
 
@@ -126,7 +126,7 @@ def test_a_head_without_end_is_refused(proxy: Proxy) -> None:
 
 
 @pytest.mark.event(7)
-@pytest.mark.parametrize("path", ["stream", "forwarded stream"])
+@pytest.mark.parametrize("path", ["stream", pytest.param("forwarded stream", marks=pytest.mark.slow)])
 def test_a_stream_that_nobody_reads_is_given_up(proxy: Proxy, upstream: UpstreamServer, path: str) -> None:
     upstream.script = endless if path == "stream" else huge(1 << 40)
     body = question("Who reads this?").replace(b'"stream": false', b'"stream": true')
@@ -138,7 +138,7 @@ def test_a_stream_that_nobody_reads_is_given_up(proxy: Proxy, upstream: Upstream
             readers.append(stack.enter_context(reader(proxy, own)))
         for one in readers:
             assert one.recv(1000)
-        until = time.monotonic() + WRITE * 2 + 3
+        until = time.monotonic() + WRITE * 2 + 8
         while not (upstream.calls == 8 and upstream.open_connections == 0):
             assert time.monotonic() < until, upstream.open_connections
             time.sleep(0.05)
@@ -157,6 +157,7 @@ def test_an_answer_that_nobody_reads_is_given_up(proxy: Proxy, upstream: Upstrea
     assert size < 10 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.event(7)
 def test_who_reads_slowly_gets_all_of_it(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = json_reply(chat_whole("word " * (7 * MIB // 5)))

@@ -8,6 +8,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,7 +22,9 @@ from tests.fakes.upstream_server import (
     JSON_TYPE,
     SSE_TYPE,
     Behaviour,
+    ByRequest,
     Exchange,
+    Seen,
     UpstreamServer,
     chat_json,
     error_reply,
@@ -95,29 +98,31 @@ def test_an_end_mark_without_a_reason_is_an_error(proxy: Proxy, upstream: Upstre
 
 
 @pytest.mark.event(15)
-@pytest.mark.parametrize("path", PATHS)
-def test_an_upstream_that_stalls_is_given_up_in_time(
-    proxy: Proxy, upstream: UpstreamServer, path: str
-) -> None:
-    body = STREAMED[path]("Never all of it.")
-    half = body[: len(body) // 3]
-    kind = NDJSON if path == OLLAMA else SSE_TYPE
-    upstream.script = stall(half, headers=[kind])
+def test_an_upstream_that_stalls_is_given_up_in_time(proxy: Proxy, upstream: UpstreamServer) -> None:
+    def half(seen: Seen) -> Behaviour:
+        body = STREAMED[seen.target]("Never all of it.")
+        if not seen.json()["stream"]:
+            return stall(b'{"id":', headers=[JSON_TYPE])
+        return stall(body[: len(body) // 3], headers=[NDJSON if seen.target == OLLAMA else SSE_TYPE])
+
+    upstream.script = ByRequest(half)
     began = time.monotonic()
-    got = ask(proxy, "When does it end?", path, streaming=True)
+    with ThreadPoolExecutor(6) as pool:
+        streams = [pool.submit(ask, proxy, "When does it end?", path, streaming=True) for path in PATHS]
+        wholes = [pool.submit(ask, proxy, "And whole?", path) for path in PATHS]
     assert IDLE <= time.monotonic() - began < IDLE + 3
-    last = got.body.strip().split(b"\n")[-1].removeprefix(b"data: ")
-    assert told(path, last)
-    upstream.script = stall(b'{"id":', headers=[JSON_TYPE])
-    assert ask(proxy, "And whole?", path).status == 504
-    assert not kept(proxy, "When does it end?", path, streaming=True)
+    for path, stream_of, whole in zip(PATHS, streams, wholes, strict=True):
+        last = stream_of.result().body.strip().split(b"\n")[-1].removeprefix(b"data: ")
+        assert told(path, last)
+        assert whole.result().status == 504
+        assert not kept(proxy, "When does it end?", path, streaming=True)
 
 
 @pytest.mark.event(15)
 def test_an_upstream_that_says_nothing_is_given_up_in_time(proxy: Proxy, upstream: UpstreamServer) -> None:
     upstream.script = stall()
     began = time.monotonic()
-    got = ask(proxy, "Is anybody there?")
+    got = ask(proxy, "Is anybody there?", upstream="hurried")
     assert (got.status, got.json()["error"]["code"]) == (504, "upstream_timeout")
     assert HEAD <= time.monotonic() - began < HEAD + 3
     assert upstream.calls == 1, "an answer that may have been made is not asked for twice"
@@ -127,7 +132,7 @@ def test_an_upstream_that_says_nothing_is_given_up_in_time(proxy: Proxy, upstrea
 def test_an_upstream_that_trickles_is_waited_for(proxy: Proxy, upstream: UpstreamServer) -> None:
     body = chat_stream("In drops.")
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-    upstream.script = trickle(head + body, 0.002)
+    upstream.script = trickle(head + body, 0.0005)
     assert ask(proxy, "In drops?", streaming=True).body == body
     proxy.wait_until(lambda: kept(proxy, "In drops?", streaming=True))
 
@@ -478,7 +483,7 @@ def test_flipped_bytes_on_the_way_are_never_kept_as_half_an_answer(
     proxy: Proxy, upstream: UpstreamServer, between: FaultProxy
 ) -> None:
     """TCP's sums let some errors pass; framing that is broken by one is an error, and no answer lacks its end."""
-    for at in range(20, 120, 9):
+    for at in range(20, 120, 14):
         between.cut_all()
         between.faults = Faults(flip_down=at)
         got = ask(proxy, f"Flipped at {at}?", upstream="broken", streaming=True)

