@@ -26,10 +26,11 @@ from semcache.errors import VectorIndexError
 from semcache.lookup.arena import FLAT_ROWS
 from semcache.lookup.gate import checked
 from semcache.lookup.mirror import Mirror, NewIndex
-from semcache.lookup.partition import Partition
-from semcache.lookup.scan import WIDTH, Cosines, Slots
+from semcache.lookup.partition import Found, Partition
+from semcache.lookup.scan import WIDTH
 from semcache.lookup.signs import Codes
 from semcache.lookup.snapshot_format import Block
+from semcache.lookup.waiting import Take, Waiting, Wanted
 from semcache.lookup.worker import Errand, ScanThread
 from semcache.ports import SAMPLE
 
@@ -81,6 +82,7 @@ class FaissIndex:
         self._new_gpu_index = new_gpu_index
         self._tuning = tuning or IndexTuning()
         self._worker = ScanThread()
+        self._waiting = Waiting(self._scan)
         self._numbers = itertools.count()
         self._given = dict(dimensions or {})
         self._dimensions = dict(self._given)
@@ -112,7 +114,7 @@ class FaissIndex:
         try:
             if len(partition) <= self._tuning.inline_rows:
                 return partition.search(query, k, self._tuning.width)
-            return await self._scan(partition, query, k)
+            return await self._waiting.ask(partition, query, k)
         except MemoryError as error:
             raise VectorIndexError("no memory for a search", kind="memory") from error
         except RuntimeError as error:
@@ -260,6 +262,7 @@ class FaissIndex:
     async def aclose(self) -> None:
         """Stop the scan thread; big searches raise `closed` from then on. Idempotent."""
         await self._worker.aclose()
+        await self._waiting.aclose()
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -303,10 +306,16 @@ class FaissIndex:
             and np.array_equal(partition.arena.row(place & _SLOT_MASK), vector)
         )
 
-    async def _scan(self, partition: Partition, query: Vector, k: int) -> list[Neighbour]:
+    async def _scan(self, partition: Partition, take: Take) -> list[list[Neighbour]]:
+        taken: list[Wanted] = []
+
+        def once() -> list[Wanted]:
+            taken.extend(take())
+            return taken
+
         self._mirror(partition)
         try:
-            return await self._on_worker(partition, query, k)
+            return await self._on_worker(partition, once)
         except RuntimeError:
             if partition.mirror is None:
                 raise
@@ -315,16 +324,23 @@ class FaissIndex:
             self._new_gpu_index = None
             for other in self._partitions.values():
                 other.mirror = None
-            return await self._on_worker(partition, query, k)
+            return await self._on_worker(partition, lambda: taken)
 
-    async def _on_worker(self, partition: Partition, query: Vector, k: int) -> list[Neighbour]:
-        def begin() -> Callable[[], tuple[Slots, Cosines]]:
-            errand = partition.errand(query, k, self._tuning.width, self._worker.helper)
+    async def _on_worker(self, partition: Partition, take: Take) -> list[list[Neighbour]]:
+        asked: list[tuple[Vector, int]] = []
+
+        def begin() -> Callable[[], list[Found]]:
+            asked.extend((one.query, one.k) for one in take())
+            if not asked or not self._is_open(partition):
+                return list
+            errand = partition.errand(asked, self._tuning.width, self._worker.helper)
             partition.frozen = True
             return errand
 
-        def end(found: tuple[Slots, Cosines]) -> list[Neighbour]:
-            return partition.conclude(k, found) if self._is_open(partition) else []
+        def end(found: list[Found]) -> list[list[Neighbour]]:
+            if not self._is_open(partition) or not found:
+                return [[] for _ in asked]
+            return [partition.conclude(k, one) for (_, k), one in zip(asked, found, strict=True)]
 
         return await self._worker.run(Errand(begin, end, lambda: self._thaw(partition)))
 

@@ -133,7 +133,7 @@ class Snapshot:
 
     def candidates(self, parts: Sequence[Part], query: Vector, width: int) -> Ranked:
         """Bring the copy up to date and give up to `width` candidates."""
-        if len(self.dirty) or self._mirror.is_empty:
+        if not self.copied and (len(self.dirty) or self._mirror.is_empty):
             self._mirror.copy(parts, self.dirty, self._rows)
         self.copied = True
         return Ranked(self._mirror.search(query, width, self._rows))

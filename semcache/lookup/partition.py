@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from semcache.lookup.mirror import MAX_WIDTH, Mirror, Snapshot
 
 SPLIT_ROWS = 100_000
 """From here a scan (0.3 ms) is worth being shared by two threads."""
+
+
+Found = tuple[scan.Slots, scan.Cosines]
 
 
 class Partition:
@@ -128,22 +132,33 @@ class Partition:
         return self._named(self._scored(query, k, width, self._alive(propose())), k)
 
     def errand(
-        self, query: Vector, k: int, width: int, helper: Executor | None
-    ) -> Callable[[], tuple[scan.Slots, scan.Cosines]]:
-        """Prepare a search that another thread may make while this is frozen; a GPU copy proposes, if there is one.
+        self, asked: Sequence[tuple[Vector, int]], width: int, helper: Executor | None
+    ) -> Callable[[], list[Found]]:
+        """Prepare searches that another thread may make while this is frozen; a GPU copy proposes, if there is one.
 
         Args:
-            query: float32 [d], unit length.
-            k: how many are wanted.
+            asked: float32 [d] of unit length, and how many are wanted.
             width: how many are rescored at least.
-            helper: who scans half of a very large partition.
+            helper: who does a half: of a scan where there is one and the partition is very large, else of the scans.
         """
-        propose = self._proposal(query, k, width, self._snapshot(self._width(k, width)), helper)
+        widest = max(self._width(k, width) for _, k in asked)
+        snapshot = self._snapshot(widest)
+        alone = helper if len(asked) == 1 else None
         # What is seen now stays as it is until the thaw.
-        parts, count, wide = self.arena.parts(), min(k, len(self)), self._width(k, width)
-        return lambda: scan.rescored(parts, query, propose(), count, wide)
+        parts, live = self.arena.parts(), len(self)
 
-    def conclude(self, k: int, found: tuple[scan.Slots, scan.Cosines]) -> list[Neighbour]:
+        def search(query: Vector, k: int, wide: int, propose: Callable[[], scan.Ranked]) -> Found:
+            return scan.rescored(parts, query, propose(), min(k, live), wide)
+
+        searches = [
+            partial(search, query, k, self._width(k, width), self._proposal(query, k, width, snapshot, alone))
+            for query, k in asked
+        ]
+        if snapshot is not None or helper is None or len(searches) == 1:
+            return lambda: [one() for one in searches]
+        return lambda: _by_two(searches, helper)
+
+    def conclude(self, k: int, found: Found) -> list[Neighbour]:
         """Name the k best of what an errand found, without those that went meanwhile."""
         return self._named(found, k)
 
@@ -164,9 +179,7 @@ class Partition:
             return lambda: scan.ranked_by_two(signs, query, most, helper)
         return lambda: scan.ranked(signs, query, most)
 
-    def _scored(
-        self, query: Vector, k: int, width: int, ranked: scan.Ranked
-    ) -> tuple[scan.Slots, scan.Cosines]:
+    def _scored(self, query: Vector, k: int, width: int, ranked: scan.Ranked) -> Found:
         k = min(k, len(self))
         return scan.rescored(self.arena.parts(), query, ranked, k, self._width(k, width))
 
@@ -186,7 +199,7 @@ class Partition:
             return None
         return self.mirror.snapshot(self.arena.size)
 
-    def _named(self, ranked: tuple[scan.Slots, scan.Cosines], k: int) -> list[Neighbour]:
+    def _named(self, ranked: Found, k: int) -> list[Neighbour]:
         slots, cosines = ranked
         found: list[Neighbour] = []
         for slot, cosine in zip(slots.tolist(), cosines.tolist(), strict=True):
@@ -196,3 +209,14 @@ class Partition:
                 if len(found) == k:
                     break
         return found
+
+
+def _by_two(searches: Sequence[Callable[[], Found]], helper: Executor) -> list[Found]:
+    theirs = helper.submit(lambda: [one() for one in searches[1::2]])
+    found: list[Found | None] = [None] * len(searches)
+    try:
+        found[::2] = [one() for one in searches[::2]]
+    finally:
+        # Whatever happens, nobody reads these rows any more afterwards.
+        found[1::2] = theirs.result()
+    return [one for one in found if one is not None]

@@ -65,8 +65,11 @@ def ranked_by_two(signs: Signs, query: Vector, most: int, helper: Executor) -> R
     """Give what `ranked` does; `helper` does the second half meanwhile."""
     half = len(signs.codes) // 2
     other = helper.submit(ranked, Signs(signs.codes[half:], signs.centre), query, most)
-    one = ranked(signs.first(half), query, most)
-    two = other.result()
+    try:
+        one = ranked(signs.first(half), query, most)
+    finally:
+        # Whatever happens, nobody reads these codes any more afterwards.
+        two = other.result()
     if one.distances is None or two.distances is None:
         raise TypeError("signs that were ranked have distances")
     slots = np.concatenate([one.slots, two.slots + half])

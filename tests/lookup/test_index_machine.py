@@ -88,8 +88,8 @@ class IndexMachine(RuleBasedStateMachine):
         async def begin() -> asyncio.Task[list[Neighbour]]:
             query = Embedding(POOL[vector], encoder)
             task = asyncio.create_task(self.index.search(namespace, query, 100))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            for _ in range(3):
+                await asyncio.sleep(0)
             return task
 
         self.flight = (self.runner.run(begin()), key, vector)
@@ -121,9 +121,14 @@ class IndexMachine(RuleBasedStateMachine):
         async def cancel() -> None:
             task.cancel()
             await asyncio.wait([task])
+            # A thread cannot be stopped midway: the scan goes on, and others' turns come after it.
+            self.worker.end()
+            for _ in range(3):
+                await asyncio.sleep(0)
 
         self.runner.run(cancel())
         assert task.cancelled()
+        assert not self.worker.running
 
     @invariant()
     def integrity(self) -> None:
