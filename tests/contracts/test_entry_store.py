@@ -513,6 +513,20 @@ async def test_refuses_what_cannot_be_kept(store: Store, changes: dict[str, obje
     assert (await store.counts(ACME)).entries == 0
 
 
+async def test_what_an_end_user_asked_goes_for_good_and_nobody_elses(store: Store) -> None:
+    ann, bob = "aa" * 12, "bb" * 12
+    assert await store.put(entry("e1", subject=ann))
+    assert await store.put(entry("e2", subject=bob))
+    assert await store.put(entry("e3"))
+    assert [e.id for e in (await store.list_entries(Selector(ACME, subject=ann))).entries] == ["e1"]
+    assert await store.delete(Selector(ACME, subject=ann)) == 1
+    assert await store.get_many(ACME, [EntryId("e1")]) == [None]
+    assert not await store.put(entry("late", subject=ann)), "begun before"
+    assert dict((await store.epochs(ACME, [f"subject:{ann}"])).values) == {f"subject:{ann}": 1}
+    left = await store.get_many(ACME, [EntryId("e2"), EntryId("e3")])
+    assert [e is not None and e.subject for e in left] == [bob, ""]
+
+
 async def test_odd_names_are_only_names(store: Store) -> None:
     odd = ["", "#b", "\ud800", "*", "e1\x00", "x" * 10_000]
     assert await store.put(entry())
