@@ -32,6 +32,7 @@ from semcache.decide import (
 )
 from semcache.decide.hidden import pictured
 from semcache.decide.marks import Found, Lexicon, build
+from semcache.decide.number_digits import negatives
 from semcache.decide.text import Text, read, without
 
 _REMEMBERED_LENGTH = 2_000
@@ -168,7 +169,7 @@ def _extract(seen: Text, asides: frozenset[int]) -> Features:
         payload=payload.find(seen),
         fragment=fragments.is_fragment(seen.tokens),
         long=longer.content(seen.words),
-        plain=seen.compact,
+        plain=f"{seen.compact}{''.join(f'-{place}' for place in negatives(seen))}",
         tail=seen.tail,
         pictures=pictured(seen.head),
     )

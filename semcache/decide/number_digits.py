@@ -16,6 +16,9 @@ from semcache.decide.units import free_units
 _FRACTIONS = {("1", "2"): 0.5, ("1", "3"): 1 / 3, ("2", "3"): 2 / 3, ("1", "4"): 0.25, ("3", "4"): 0.75}
 
 
+_SIGNS = {("minus",), ("negative",), ("负",), ("零", "下")}
+
+
 _SUFFIXES = ("st", "nd", "rd", "th")
 
 
@@ -49,8 +52,24 @@ def digits(reader: Reader, i: int) -> int:
         return i + 2
     *firsts, last = _parts(words[i])
     reader.found.numbers += [Number(part, at=(i, i + 1)) for part in firsts]
-    value = float(last) if last.count(".") <= 1 and len(last) <= 18 else None
-    return _scaled(reader, i, end, value, last)
+    sign = "-" if _is_negative(text, i) and not firsts else ""
+    value = float(sign + last) if last.count(".") <= 1 and len(last) <= 18 else None
+    return _scaled(reader, i, end, value, sign + last)
+
+
+def negatives(text: Text) -> tuple[int, ...]:
+    """Give the places of numbers in digits that are negative: what letters alone do not tell apart."""
+    return tuple(i for i, word in enumerate(text.words) if word[0].isdigit() and _is_negative(text, i))
+
+
+def _is_negative(text: Text, i: int) -> bool:
+    """True for `-5`, `(−5)` and `minus 5`; not for `10-20` and `10 minus 5`, where it joins, nor for `- 5`, where it lists."""
+    gap, words = text.tokens[i].gap, text.words
+    if words[max(0, i - 1) : i] in _SIGNS or words[max(0, i - 2) : i] in _SIGNS:
+        first = i - (2 if words[max(0, i - 2) : i] in _SIGNS else 1)
+        return first == 0 or not words[first - 1][0].isdigit()
+    before = gap[-2:-1]
+    return gap[-1:] in ("-", "−") and (before.isspace() or (before in "([=:" if before else i == 0))
 
 
 def _special(reader: Reader, i: int) -> int | None:
