@@ -105,7 +105,7 @@ class Scene:
         self.allowance = FakeAllowance()
         self.index = FakeVectorIndex()
         self.store = FakeEntryStore(self.clock)
-        self.near = NearCache(100, 1 << 20)
+        self.near = NearCache(100, 1 << 20, self.clock.now, self.clock.monotonic)
         self.texts = itertools.count(1)
         self.upstream = FakeGenerator(self._reply)
         ids = itertools.count(1)

@@ -2,13 +2,16 @@
 
 It never decides freshness by itself: every change that the store announces drops what it names,
 a read that overlapped a change is not kept, and the caller uses it only while the change stream
-is known to be alive. Bounded by count and bytes, least recently used goes first. Not thread-safe;
+is known to be alive. It holds nothing for longer than its life, counted by a clock that never jumps: one who puts the
+machine's time back must not lengthen it. Bounded by count and bytes, least recently used goes first. Not thread-safe;
 lives on the event loop.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 
 from semcache.core import Entry, EntryId, ExactKey, TenantId
 from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreReset
@@ -26,9 +29,20 @@ class NearCache:
     Args:
         max_entries: entries held at most; 0 switches it off.
         max_bytes: texts and vectors held at most.
+        now: Unix seconds.
+        monotonic: seconds that never go back.
     """
 
-    def __init__(self, max_entries: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        max_entries: int,
+        max_bytes: int,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._now = now
+        self._monotonic = monotonic
+        self._until: dict[EntryId, float] = {}
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._entries: OrderedDict[tuple[TenantId, ExactKey], Entry] = OrderedDict()
@@ -52,8 +66,12 @@ class NearCache:
         """Give the entry of an exact key, if held."""
         place = (tenant, key)
         entry = self._entries.get(place)
-        if entry is not None:
-            self._entries.move_to_end(place)
+        if entry is None:
+            return None
+        if self._monotonic() >= self._until[entry.id]:
+            self._drop(place)
+            return None
+        self._entries.move_to_end(place)
         return entry
 
     def put(self, entry: Entry, changes: int) -> None:
@@ -66,6 +84,8 @@ class NearCache:
         self._drop(place)
         self._entries[place] = entry
         self._keys[entry.id] = place
+        life = min(entry.expires_at - self._now(), entry.expires_at - entry.created_at)
+        self._until[entry.id] = self._monotonic() + life
         self._bytes += size
         while len(self._entries) > self._max_entries or self._bytes > self._max_bytes:
             self._drop(next(iter(self._entries)))
@@ -92,6 +112,7 @@ class NearCache:
         self._changed.clear()
         self._entries.clear()
         self._keys.clear()
+        self._until.clear()
         self._bytes = 0
 
     def _forget(self, entry_ids: tuple[EntryId, ...]) -> None:
@@ -109,6 +130,7 @@ class NearCache:
         entry = self._entries.pop(place, None)
         if entry is not None:
             self._keys.pop(entry.id, None)
+            self._until.pop(entry.id, None)
             self._bytes -= _size(entry)
 
 

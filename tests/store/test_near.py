@@ -28,8 +28,29 @@ def entry(name: str, size: int = 10) -> Entry:
     )
 
 
+def held(max_entries: int, max_bytes: int) -> NearCache:
+    return NearCache(max_entries, max_bytes, now=lambda: 0.0)
+
+
+@pytest.mark.event(35)
+@pytest.mark.parametrize("put_back", [0.0, 3600.0])
+def test_a_clock_put_back_lengthens_no_life(put_back: float) -> None:
+    wall, steady = [5.0], [100.0]
+    near = NearCache(10, 1 << 20, now=lambda: wall[0], monotonic=lambda: steady[0])
+    near.put(entry("a"), near.changes)
+    wall[0] -= put_back
+    near.put(entry("b"), near.changes)
+    steady[0] += 4.9
+    assert near.get(ACME, ExactKey("key-a")) is not None
+    steady[0] += 0.1
+    assert near.get(ACME, ExactKey("key-a")) is None
+    steady[0] += 5.0
+    assert near.get(ACME, ExactKey("key-b")) is None, "never longer than its whole life"
+    assert near.size == (0, 0)
+
+
 def test_gives_back_what_it_holds() -> None:
-    near = NearCache(10, 1 << 20)
+    near = held(10, 1 << 20)
     one = entry("a")
     near.put(one, near.changes)
     assert near.get(ACME, one.key) is one
@@ -46,7 +67,7 @@ def test_gives_back_what_it_holds() -> None:
     ],
 )
 def test_a_change_drops_what_it_names_and_reads_that_overlap_it(change: Change) -> None:
-    near = NearCache(10, 1 << 20)
+    near = held(10, 1 << 20)
     before = near.changes
     near.put(entry("a"), before)
     near.on_change(change)
@@ -58,7 +79,7 @@ def test_a_change_drops_what_it_names_and_reads_that_overlap_it(change: Change) 
 
 
 def test_a_change_of_another_entry_does_not_disturb_a_read() -> None:
-    near = NearCache(10, 1 << 20)
+    near = held(10, 1 << 20)
     before = near.changes
     near.on_change(EntryPut(ACME, EntryId("b")))
     near.put(entry("a"), before)
@@ -66,7 +87,7 @@ def test_a_change_of_another_entry_does_not_disturb_a_read() -> None:
 
 
 def test_forgotten_changes_count_as_overlapping() -> None:
-    near = NearCache(10, 1 << 20)
+    near = held(10, 1 << 20)
     before = near.changes
     near.on_change(EntriesDeleted(ACME, (EntryId("a"),)))
     for number in range(5000):
@@ -76,7 +97,7 @@ def test_forgotten_changes_count_as_overlapping() -> None:
 
 
 def test_bounded_by_count_least_recent_first() -> None:
-    near = NearCache(2, 1 << 20)
+    near = held(2, 1 << 20)
     for name in ("a", "b"):
         near.put(entry(name), near.changes)
     near.get(ACME, ExactKey("key-a"))
@@ -86,7 +107,7 @@ def test_bounded_by_count_least_recent_first() -> None:
 
 
 def test_bounded_by_bytes() -> None:
-    near = NearCache(1000, 100_000)
+    near = held(1000, 100_000)
     for number in range(100):
         near.put(entry(str(number), 5000), near.changes)
     assert near.size[1] <= 100_000
@@ -95,7 +116,7 @@ def test_bounded_by_bytes() -> None:
 
 
 def test_a_newer_answer_replaces_the_older() -> None:
-    near = NearCache(10, 1 << 20)
+    near = held(10, 1 << 20)
     old = entry("a")
     new = replace(old, id=EntryId("b"))
     near.put(old, near.changes)
