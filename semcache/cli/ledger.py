@@ -35,10 +35,15 @@ def rows(
     tenant: Annotated[str, typer.Option(help="Only this tenant. [default: all]")] = "",
     since: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="From here on (UTC).")] = None,
     until: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Before this (UTC).")] = None,
+    entry: Annotated[
+        list[str] | None,
+        typer.Option(help="Only requests that this stored answer had part in: whom it was served to."),
+    ] = None,
     data: Data = None,
     config: Config = None,
 ) -> None:
     """Print raw rows as lines of JSON, every column in each."""
+    wanted = frozenset(entry or ())
     folder = folder_of(settings_from(config, data=data).data)
     left: Counter[str] = Counter()
 
@@ -47,7 +52,8 @@ def rows(
 
     try:
         for row in _rows(folder, since, until, tenant, skipped):
-            sys.stdout.buffer.write(dumped(row))
+            if not wanted or row["entry"] in wanted:
+                sys.stdout.buffer.write(dumped(row))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         # Whoever read has seen enough; what is still held goes nowhere, and nothing is said about it at the end.

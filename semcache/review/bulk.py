@@ -24,9 +24,10 @@ from semcache.review.problems import (
     UnfitError,
 )
 from semcache.review.service import ReviewService
-from semcache.review.verdicts import Approve, Narrow, Purge, Raise, Reject, Reopen, Verdict, role_for
+from semcache.review.verdicts import Approve, Bar, Narrow, Purge, Raise, Reject, Reopen, Verdict, role_for
 from semcache.review.views import BulkStep, Filter, Selection
 from semcache.review_port import Line
+from semcache.review_rules import WHOLE
 
 _SAMPLE = 10
 _LOOKED = 50_000
@@ -123,7 +124,7 @@ class Bulk:
         self, who: Reviewer, tenant: TenantId, wanted: Filter, verdict: Verdict
     ) -> tuple[Filter, tuple[list[tuple[EntryId, int, TenantId]], bool]]:
         self._service.allow(who, tenant, role_for(verdict))
-        if not isinstance(verdict, _ALLOWED):
+        if not isinstance(verdict, _ALLOWED) and verdict != Bar(WHOLE):
             raise UnfitError("bad-verdict", "This verdict is about one entry.", "verdict")
         wanted = searching.checked(wanted)
         if wanted.before is None:

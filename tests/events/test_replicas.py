@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from semcache.cli.commands import app
 from semcache.store.redis_store import RedisStore, StoreRules
 from tests.e2e.running import Proxy, running
 from tests.e2e.test_review import Admin, admin_of
@@ -45,11 +50,19 @@ class Pair:
         """Store answers and let both nodes hold them in memory; gives questions and entries."""
         found = []
         for question in [self.fresh() for _ in range(count)]:
-            self.one.chat(question)
+            until(lambda question=question: serves(self.one, question, stores=True), 10)
             for proxy in (self.one, self.two):
                 until(lambda proxy=proxy, question=question: serves(proxy, question), 5)
             found.append((question, self.one.chat(question).headers["semcache-entry"]))
         return found
+
+    def bulk(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Post to the admin API's bulk route; gives its lines."""
+        head = {"authorization": f"Bearer {self.admin.token}", "content-type": "application/json"}
+        place = f"{self.admin.url}/v1/tenants/default/bulk"
+        request = urllib.request.Request(place, json.dumps(body).encode(), head)
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return [json.loads(line) for line in reply.read().splitlines()]
 
     def mend(self) -> None:
         self.line.faults = Faults()
@@ -248,3 +261,45 @@ def test_two_reviewers_decide_at_once_and_one_edits_what_is_gone(at: Pair) -> No
     assert (status, said["detail"]) == (404, "There is no such entry.")
     for proxy in (at.one, at.two):
         until(lambda proxy=proxy: not serves(proxy, question), BOUND)
+
+
+@pytest.mark.event(45)
+def test_poisoned_answers_are_put_out_of_service_by_one_call(at: Pair) -> None:
+    tagged = {"semcache-tags": "kb-poisoned"}
+    questions = [at.fresh() for _ in range(3)]
+    for question in questions:
+        until(lambda question=question: at.one.outcome(question, tagged) == "exact", 10)
+        until(lambda question=question: serves(at.two, question), 10)
+    served = {
+        proxy.chat(question, LOOKING).headers["x-request-id"]
+        for proxy in (at.one, at.two)
+        for question in questions
+    }
+    found = at.bulk({"filter": {"tag": "kb-poisoned"}, "verdict": {"verdict": "bar", "asked": "*"}})
+    assert found[0]["count"] == len(questions)
+    told = at.bulk(
+        {
+            "filter": {"tag": "kb-poisoned", "before": found[0]["before"]},
+            "verdict": {"verdict": "bar", "asked": "*"},
+            "dry_run": False,
+            "digest": found[0]["digest"],
+        }
+    )
+    entries = [line["entry"] for line in told if "entry" in line]
+    assert [line["result"] for line in told if "entry" in line] == ["done"] * len(questions)
+    time.sleep(BOUND)
+    for proxy in (at.one, at.two):
+        for question in questions:
+            assert proxy.outcome(question, tagged) == "miss"
+            assert proxy.outcome(question, tagged) == "miss", "nothing learned since takes its place"
+            assert not serves(proxy, question.replace("Which", "What"))
+    rows = [row for proxy in (at.one, at.two) for row in rows_of(proxy, entries)]
+    assert served <= {row["id"] for row in rows}
+    assert {row["entry"] for row in rows} == set(entries)
+
+
+def rows_of(proxy: Proxy, entries: list[str]) -> list[dict[str, str]]:
+    asked = [word for name in entries for word in ("--entry", name)]
+    ended = CliRunner().invoke(app, ["ledger", "rows", *asked, "--data", str(proxy.data)])
+    assert ended.exit_code == 0, ended.exception
+    return [json.loads(line) for line in ended.stdout.splitlines()]

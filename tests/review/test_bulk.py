@@ -65,6 +65,20 @@ async def test_bulk_repeats_its_dry_run(at: Scene) -> None:
     assert (await at.now("other")).status is ReviewStatus.UNREVIEWED
 
 
+@pytest.mark.event(45)
+async def test_bulk_puts_out_of_service_and_keeps_what_is_learned_later_out_too(at: Scene) -> None:
+    await at.put(entry("a", tags=("bad",)), entry("b", tags=("bad",)), entry("c"))
+    wanted, verdict = Filter(tag="bad"), Bar("*")
+    selection = await at.bulk.select(REVIEWER, ACME, wanted, verdict)
+    wanted = replace(wanted, before=selection.before)
+    steps = [step async for step in await at.bulk.run(REVIEWER, ACME, wanted, verdict, selection.digest)]
+    assert {(step.entry, step.result) for step in steps} == {("a", "done"), ("b", "done")}
+    assert "*" in (await at.now("a")).barred
+    assert not (await at.now("c")).barred
+    with pytest.raises(UnfitError):
+        await at.bulk.select(REVIEWER, ACME, Filter(), Bar("x"))
+
+
 async def test_bulk_tells_what_did_not_fit_and_what_failed(at: Scene) -> None:
     await at.put(entry("a", author=""), entry("b"))
     selection = await at.bulk.select(REVIEWER, ACME, Filter(), Narrow())
