@@ -189,11 +189,13 @@ class Acts:
     ) -> tuple[Verdict, Withdrawal | None]:
         match kind:
             case "reject":
-                return Reject(), self._begin("rejected", made.stamp, exact)
+                one = self._begin("rejected", made.stamp, exact)
+                self.marked.setdefault((exact[0], "reject"), []).append(one)
+                return Reject(), one
             case "purge":
                 return Purge(), self._begin("purged", made.stamp, exact)
             case "edit":
-                self._lift(exact, "bar")
+                self._vouch(exact)
                 stamp = f"e{made.ask.number}.{next(self._edits)}"
                 self.book.edited(stamp, made.stamp)
                 return Edit(text_of(stamp)), self._begin("edited", made.stamp)
@@ -217,6 +219,11 @@ class Acts:
         one = self._begin(kind, exact, to_come=True, stored_only=True, **more)
         self.marked.setdefault((exact[0], mark), []).append(one)
         return one
+
+    def _vouch(self, exact: Place) -> None:
+        """Who vouches for an answer has looked at the complaints about it, and takes a rejection back."""
+        self._lift(exact, "bar")
+        self._lift(exact, "reject")
 
     def _lift(self, exact: Place, kind: str) -> None:
         """Take marks back, in whatever dialect they were set: two of them may say the very same."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
+from semcache.policy.loader import load_directory
 from tests.trust.isolation.fleet import Fleet, Replica
 from tests.trust.isolation.model import Book
 from tests.trust.isolation.world import TENANTS, State, Tenant
@@ -61,14 +62,14 @@ class Events:
         """Change a tenant's policy, and know when every worker has it."""
         now = self._states.get(tenant.name, State.BASE)
         state = self.by.choice([one for one in tenant.states if one is not now])
-        before = [(one, await one.generation()) for one in self.fleet.up()]
         era = self.book.policy_begun(tenant.name, state, self.clock())
         self.fleet.write(tenant, state)
         if state is State.REMOVED:
             # A file that vanished counts as an accident until somebody means it.
-            for one, _ in before:
+            for one in self.fleet.up():
                 one.read_again()
-        for one, generation in before:
+        generation = load_directory(self.fleet.policies).generation
+        for one in self.fleet.up():
             await one.until_taken(generation)
         era.taken = self.clock()
         self._states[tenant.name] = state

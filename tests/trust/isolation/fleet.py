@@ -79,20 +79,13 @@ class Replica:
         await self._all_say(lambda state: state["status"] == "ready", patience)
 
     async def until_taken(self, generation: str, patience: float = _PATIENCE) -> None:
-        """Wait until every worker has another policy than this."""
-        await self._all_say(
-            lambda state: state["policy_generation"] != generation and not state["policy_error"], patience
-        )
-
-    async def generation(self) -> str:
-        """Give the policy in force."""
-        found = await asyncio.to_thread(self.proxy.ready_detail)
-        return str(found["policy_generation"])
+        """Wait until every worker has the policies of this generation."""
+        await self._all_say(lambda state: state["policy_generation"] == generation, patience)
 
     async def _all_say(self, check, patience: float) -> None:
         """Workers share a listener: that all say so is only known when it is heard many times running."""
         until, heard = time.monotonic() + patience, 0
-        wanted = 1 if self.workers == 1 else 12
+        wanted = 1 if self.workers == 1 else 24
         while heard < wanted:
             with contextlib.suppress(urllib.error.URLError, ConnectionError):
                 state = await asyncio.to_thread(self.proxy.ready_detail)

@@ -209,7 +209,7 @@ class _Run:
         if found:
             tally.done.append(f"{number} {time.monotonic():.3f} leaked {reply.stamp} of {reply.entry}")
         if self.book.refused(reply):
-            tally.faults.append(f"{number}: refused although its key holds")
+            tally.faults.append(f"refused although its key holds at {replica_of(reply)}: {reply.ask}")
         if reply.status not in (200, 401):
             tally.statuses[str(reply.status)] += 1
             tally.faults.append(f"{number}: status {reply.status} at {replica_of(reply)}")
