@@ -47,8 +47,9 @@ async def test_a_thousand_ask_the_same_and_most_of_them_leave(
     for leaving in [first, *others[:600]]:
         leaving.cancel()
     assert set(await asyncio.gather(*others[600:])) == {"The one answer."}
-    # Those whom the store could not answer in time do not know what was deleted meanwhile: they share a call of their own.
-    assert upstream.calls <= 2
+    # One where the machine keeps up. Those whom the store could not answer in time do not know what was deleted meanwhile:
+    # they share a call of their own; so do those who looked before the answer was stored and ask when the call has ended.
+    assert upstream.calls <= 3
     assert not all(seen.closed_early for seen in upstream.requests)
 
 

@@ -142,11 +142,6 @@ async def test_open_streams_are_drained_to_the_deadline(ending: Proxy, server: U
     for name in ("endless 0", "endless 198"):
         ending.namespace = name
         assert ending.chat(name, kept, stream=True).status == 504
-    found = set()
-    for number in range(1, STREAMS, 8):
-        ending.namespace = f"short {number}"
-        found.add(ending.chat(f"short {number}", kept, stream=True).status)
-    assert 200 in found, "what was whole in the drain is kept"
 
 
 @pytest.mark.slow
