@@ -147,7 +147,7 @@ class Keeper:
         try:
             whole = self._fits(opened.header, identity)
             await self._fill(opened)
-        except (VectorIndexError, OSError) as error:
+        except (VectorIndexError, OSError, MemoryError) as error:
             # Blocks before the fault were as they should be, but who knows what else that disk does.
             await self._index.clear()
             await self._refuse(error)
@@ -157,6 +157,8 @@ class Keeper:
         self.counts.bytes = opened.size
         self.counts.load_seconds = self._monotonic() - began
         self._written_at, self._is_fresh = self._index.changes, True
+        # What was not taken from it must not stay in it.
+        self._urgent = self._urgent or not whole
         return whole
 
     def _fits(self, header: Header, identity: str) -> bool:
@@ -176,7 +178,7 @@ class Keeper:
                     self.counts.loaded += self._index.take(block.part(start, start + _SLICE))
                     await asyncio.sleep(0)
 
-    async def _refuse(self, error: VectorIndexError | OSError) -> None:
+    async def _refuse(self, error: VectorIndexError | OSError | MemoryError) -> None:
         kind = error.kind if isinstance(error, VectorIndexError) else "unreadable"
         self.counts.refused += 1
         _log.warning("an index snapshot is not used", kind=kind, problem=str(error), advice=_ADVICE)
@@ -264,7 +266,7 @@ class Keeper:
         )
         try:
             size = await self._written(header, hurried=hurried, until=until)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._fail("an index snapshot cannot be written; the index in memory is not harmed", error)
             self._next = self._monotonic() + self._tuning.every
             return
@@ -295,11 +297,12 @@ class Keeper:
             if drafts and drafts[0] is not None:
                 await self._off(drafts[0].drop)
 
-    def _fail(self, what: str, error: OSError) -> None:
+    def _fail(self, what: str, error: OSError | MemoryError) -> None:
         self.counts.failed += 1
         # Once a kind: a full disk stays full for hours.
-        if self._told != f"{what}{error.errno}":
-            self._told = f"{what}{error.errno}"
+        kind = f"{what}{getattr(error, 'errno', '')}"
+        if self._told != kind:
+            self._told = kind
             _log.error(what, problem=str(error))
 
     async def _off(self, work: Callable[[], T]) -> T:

@@ -173,6 +173,7 @@ async def test_an_entry_that_turns_unfit_leaves_the_index(unfit: object) -> None
         await it.holds("b")
 
 
+@pytest.mark.event(30)
 async def test_hostile_vectors_in_the_store_are_counted_and_the_rest_goes_in() -> None:
     store = ScriptedStore(entry("a", 1), entry("bad", vector=np.full(24, np.nan, np.float32)), entry("c", 3))
     async with following(store) as it:
@@ -375,6 +376,7 @@ async def test_an_idle_stream_proves_contact() -> None:
         assert it.follower.state.changes == 1
 
 
+@pytest.mark.event(33)
 async def test_contact_is_as_old_as_the_question_and_no_change_alone_proves_it() -> None:
     async with following(ScriptedStore(entry("a", 1))) as it:
         await it.synced()
@@ -417,6 +419,7 @@ async def test_ghosts_and_expired_entries_are_found_by_comparing() -> None:
         assert it.follower.state.ghosts == 2
 
 
+@pytest.mark.event(24)
 async def test_ghosts_met_by_a_search_are_forgotten() -> None:
     async with following(ScriptedStore(entry("a", 1), entry("b", 2))) as it:
         await it.synced()

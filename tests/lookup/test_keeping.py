@@ -221,6 +221,27 @@ async def test_only_vectors_of_encoders_in_service_come_from_a_snapshot(folder: 
         assert it.held() == ["a"]
 
 
+async def test_what_was_not_taken_from_a_snapshot_goes_from_it(folder: Path) -> None:
+    store = ScriptedStore(entry("a", 1), entry("b", 2, encoder=OTHER))
+    async with kept(folder, store, served=(E5, OTHER)) as it:
+        await it.synced()
+    async with kept(folder, store, served=(E5, EncoderId("third"))) as it:
+        await until(lambda: it.on_disk() == ["a"])
+
+
+async def test_no_memory_for_a_snapshot_is_no_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def starved(*_: object) -> None:
+        raise MemoryError
+
+    store = await written(folder, "a", "b")
+    monkeypatch.setattr(FaissIndex, "take", starved)
+    monkeypatch.setattr(FaissIndex, "pieces", starved)
+    async with kept(folder, store, tuning=OFTEN, first=None) as it:
+        await it.synced()
+        assert it.held() == ["a", "b"]
+        await until(lambda: it.keeper.counts.failed > 0)
+
+
 async def test_it_is_written_again_when_enough_has_changed(folder: Path) -> None:
     store = ScriptedStore(*(entry(f"e{n}", n) for n in range(100)))
     async with kept(folder, store, tuning=OFTEN) as it:

@@ -339,6 +339,7 @@ class BrokenGpu:
         return found
 
 
+@pytest.mark.event(29)
 async def test_a_lost_gpu_is_replaced_by_the_cpu_for_good() -> None:
     tuning = IndexTuning(flat_rows=8, inline_rows=16, gpu_rows=20)
     index = FaissIndex(new_gpu_index=BrokenGpu, tuning=tuning)
