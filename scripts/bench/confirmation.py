@@ -1,13 +1,14 @@
 """What it costs that a new answer is its author's alone until others got the same: hit rates by rule, on labelled questions.
 
-    .venv/bin/python scripts/bench/confirmation.py [FILE.jsonl ...] [--users 50] [--queries N] [--quick] [--json FILE]
+    .venv/bin/python scripts/bench/confirmation.py [FILE.jsonl ...] [--users 50] [--queries N] [--near N] [--quick] [--json FILE]
 
 Each file of classes (`text`, `cls` a line) is asked twice over, under each rule: every question once, in random order; and as many
 questions drawn with repeats, the n-th most popular 1/n as often as the first. Who asks is drawn the same way from so many
 users, who come with a key of the tenant's. Everything is the product's own (built-in policy, real encoders and verifier,
 store and index) but for two things: the evidence allows every hit, and the upstream answers by the class of
 the question, in one of two wordings and with figures that no other class has. So equal classes confirm each other
-as far as comparing answers sees it, and a hit is wrong when its class is another.
+as far as comparing answers sees it, and a hit is wrong when its class is another. `--near` bounds how many near answers one
+author may have; *crowded* are those that were kept from being found by meaning for it.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Tally:
     semantic: int = 0
     wrong: int = 0
     unconfirmed: int = 0
+    crowded: int = 0
 
     @property
     def hits(self) -> int:
@@ -141,6 +143,7 @@ async def run(rig: Rig, pipeline: Pipeline, stream: Sequence[Labelled], users: i
         await asyncio.sleep(0)
         decision = trace.decision
         tally.n += 1
+        tally.crowded += trace.crowded
         if isinstance(decision, Hit) and trace.served:
             tally.exact += decision.exact
             tally.semantic += not decision.exact
@@ -152,14 +155,23 @@ async def run(rig: Rig, pipeline: Pipeline, stream: Sequence[Labelled], users: i
     return tally
 
 
-def ruled(rig: Rig, rule: Confirmation) -> Pipeline:
-    """Give the pipeline under a rule; answers are compared with the encoder's help, at any pace."""
-    made = rig.pipeline("", Variation(confirmation=rule))
+def ruled(rig: Rig, rule: Confirmation, near: int | None) -> Pipeline:
+    """Give the pipeline under a rule and a cap; answers are compared with the encoder's help, at any pace."""
+    made = rig.pipeline("", Variation(confirmation=rule, max_near=near))
     similar = similar_by(rig.parts.encoder, Pace(1e9, 1e9), rig.parts.clock)
     return replace(made, memory=replace(made.memory, similar=similar))
 
 
-async def measure(files: Sequence[Path], users: int, queries: int, data: Path) -> dict[str, dict[str, Tally]]:
+@dataclass(frozen=True)
+class Wish:
+    """How many users and questions, and how many near answers an author may have."""
+
+    users: int
+    queries: int
+    near: int | None
+
+
+async def measure(files: Sequence[Path], wish: Wish, data: Path) -> dict[str, dict[str, Tally]]:
     """Ask all streams under all rules."""
     found: dict[str, dict[str, Tally]] = {}
     async with opened(Settings(data=data), load_default(), TENANT) as plain:
@@ -167,11 +179,13 @@ async def measure(files: Sequence[Path], users: int, queries: int, data: Path) -
             for path in files:
                 rows = read_labelled(path)
                 rig = plain.answered_by(Answers(rows))
-                for title, stream in streams(rows, queries, 3).items():
+                for title, stream in streams(rows, wish.queries, 3).items():
                     tallies = found[f"{path.stem}, {title}"] = {}
                     for name, rule in progress.track(RULES.items(), description=f"{path.stem}, {title}"):
                         namespace = f"{path.stem}-{title}-{name}"
-                        tallies[name] = await run(rig, ruled(rig, rule), stream, users, namespace)
+                        tallies[name] = await run(
+                            rig, ruled(rig, rule, wish.near), stream, wish.users, namespace
+                        )
     return found
 
 
@@ -179,10 +193,17 @@ def table(title: str, tallies: Mapping[str, Tally]) -> Table:
     """Lay one stream out."""
     n = next(iter(tallies.values())).n
     shown = Table(
-        "rule", "hits %", "exact %", "by meaning %", "held back %", "wrong per hit %", title=f"{title}, n {n}"
+        "rule",
+        "hits %",
+        "exact %",
+        "by meaning %",
+        "held back %",
+        "crowded %",
+        "wrong per hit %",
+        title=f"{title}, n {n}",
     )
     for name, tally in tallies.items():
-        shares = (tally.hits, tally.exact, tally.semantic, tally.unconfirmed)
+        shares = (tally.hits, tally.exact, tally.semantic, tally.unconfirmed, tally.crowded)
         cells = [f"{100 * count / max(1, tally.n):.1f}" for count in shares]
         shown.add_row(name, *cells, f"{100 * tally.wrong / max(1, tally.hits):.2f}")
     return shown
@@ -194,6 +215,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*", default=[_SHARED / f"{name}.jsonl" for name in _FILES])
     parser.add_argument("--data", type=Path, default=ROOT / "semcache-data", help="where the models are")
     parser.add_argument("--users", type=int, default=50)
+    parser.add_argument("--near", type=int, help="quotas.max_near_per_author; absent: no limit")
     parser.add_argument("--queries", type=int, default=0, help="questions a file at most; 0: all")
     parser.add_argument("--quick", action="store_true", help="60 questions a file")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -203,7 +225,7 @@ def main() -> None:
     screen.print(headline(facts))
     files = [path for path in chosen.files if path.exists()]
     queries = 60 if chosen.quick else chosen.queries
-    found = asyncio.run(measure(files, chosen.users, queries, chosen.data))
+    found = asyncio.run(measure(files, Wish(chosen.users, queries, chosen.near), chosen.data))
     for title, tallies in found.items():
         screen.print(table(title, tallies))
     figures = {
