@@ -28,6 +28,7 @@ def own(broken: Proxy, request: pytest.FixtureRequest) -> Proxy:
     return broken
 
 
+@pytest.mark.event(21)
 def test_valkey_killed(own: Proxy, upstream: UpstreamServer) -> None:
     assert own.outcome("Before the fall?") == "miss"
     own.child("valkey-server").kill()
@@ -39,6 +40,7 @@ def test_valkey_killed(own: Proxy, upstream: UpstreamServer) -> None:
     assert own.metric("semcache_cache_faults_total") >= 1
 
 
+@pytest.mark.event(22)
 def test_valkey_frozen(own: Proxy, upstream: UpstreamServer) -> None:
     own.chat("Before the frost?")
     valkey = own.child("valkey-server")
@@ -60,6 +62,7 @@ def test_valkey_frozen(own: Proxy, upstream: UpstreamServer) -> None:
     own.wait_until(lambda: own.outcome("After the frost?") == "exact")
 
 
+@pytest.mark.event(23)
 def test_valkey_read_only(own: Proxy) -> None:
     import redis
 
@@ -75,6 +78,7 @@ def test_valkey_read_only(own: Proxy) -> None:
     store.close()
 
 
+@pytest.mark.event(25)
 def test_the_store_is_flushed_while_the_proxy_runs(own: Proxy) -> None:
     import redis
 
@@ -88,6 +92,7 @@ def test_the_store_is_flushed_while_the_proxy_runs(own: Proxy) -> None:
     own.wait_until(lambda: own.outcome("Will this be flushed at all?") == "exact")
 
 
+@pytest.mark.event(30)
 def test_no_encoder_at_all(upstream: UpstreamServer, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
@@ -129,6 +134,7 @@ def test_nothing_is_left_behind(upstream: UpstreamServer, tmp_path: Path) -> Non
             assert not child.is_running()
 
 
+@pytest.mark.event(27)
 def test_killed_without_mercy_it_starts_again_with_everything_acknowledged(
     upstream: UpstreamServer, tmp_path: Path
 ) -> None:

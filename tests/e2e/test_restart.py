@@ -106,6 +106,7 @@ def test_explain_takes_a_whole_request(one: Proxy, tmp_path: Path) -> None:
     assert explain(asked["content"], "--model", "explained")["decision"] == "miss", "stop counts"
 
 
+@pytest.mark.event(33)
 @pytest.mark.parametrize("selector", ["id", "tag", "namespace", "model"])
 def test_what_is_deleted_is_gone_in_every_process_within_a_second(
     one: Proxy, two: Proxy, selector: str
@@ -135,6 +136,7 @@ def test_what_is_deleted_is_gone_in_every_process_within_a_second(
 # -- replicas -------------------------------------------------------------------------------
 
 
+@pytest.mark.event(33)
 def test_a_replica_serves_what_another_stored_within_a_second(
     one: Proxy, two: Proxy, upstream: UpstreamServer
 ) -> None:

@@ -156,6 +156,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.event(34)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_the_last_good_set_stays_and_recovers(tmp_path: Path, fault: Callable[[Path], None]) -> None:
     folder = tmp_path / "policies"
@@ -193,6 +194,7 @@ async def test_a_vanished_tenant_needs_a_reload_on_purpose(tmp_path: Path) -> No
         assert live.last_error == ""
 
 
+@pytest.mark.event(34)
 async def test_writing_in_steps_never_shows_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files that belong together, rewritten piece by piece, many times over."""
     monkeypatch.setattr(watch, "QUIET_SECONDS", 0.2)  # far longer than a busy machine delays one step
@@ -214,6 +216,7 @@ async def test_writing_in_steps_never_shows_a_step(tmp_path: Path, monkeypatch: 
     assert all(a == b for a, b in seen), seen
 
 
+@pytest.mark.event(34)
 async def test_a_swapped_link_to_the_directory_is_noticed(tmp_path: Path) -> None:
     for name, value in (("one", "0.92"), ("two", "0.94")):
         (tmp_path / name).mkdir()

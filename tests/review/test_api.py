@@ -110,6 +110,7 @@ async def test_reading_and_deciding_with_etags(at: Scene) -> None:
     assert len(await at.words()) == 1
 
 
+@pytest.mark.event(40)
 async def test_two_reviewers_at_once_over_http(at: Scene) -> None:
     await at.put(entry("one"))
     clients = [at.client(Role.REVIEWER), at.client(Role.OPERATOR)]

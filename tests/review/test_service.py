@@ -259,6 +259,7 @@ async def test_who_may_what(at: Scene) -> None:
     assert await at.service.tenants(ALL) == (ACME, OTHER)
 
 
+@pytest.mark.event(40)
 async def test_two_reviewers_at_once_one_of_them_wins(at: Scene) -> None:
     await at.put(entry("one"))
     etag = etag_of(await at.now("one"))

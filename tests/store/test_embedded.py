@@ -189,6 +189,7 @@ async def filled(data: Path) -> Path:
     return file
 
 
+@pytest.mark.event(27)
 async def test_a_file_cut_at_its_end_is_read_up_to_the_cut(tmp_path: Path) -> None:
     file = await filled(tmp_path)
     os.truncate(file, file.stat().st_size - 20)
@@ -198,6 +199,7 @@ async def test_a_file_cut_at_its_end_is_read_up_to_the_cut(tmp_path: Path) -> No
         assert await store.put(entry("new"))
 
 
+@pytest.mark.event(27)
 @pytest.mark.parametrize("damage", ["middle", "manifest", "gone"])
 async def test_a_damaged_file_is_set_aside_loudly(tmp_path: Path, damage: str) -> None:
     file = await filled(tmp_path)

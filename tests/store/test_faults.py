@@ -31,6 +31,7 @@ REPLIES = {
 }
 
 
+@pytest.mark.event(23)
 @pytest.mark.parametrize(("reply", "kind"), REPLIES.items())
 def test_names_the_server_s_refusals(reply: str, kind: str) -> None:
     assert kind_of(BaseParser.parse_error(reply)) == kind

@@ -53,6 +53,7 @@ async def test_two_follow_the_same(store: RedisStore, lone: ValkeyChild, clock: 
     await second.aclose()
 
 
+@pytest.mark.event(25)
 async def test_a_flush_means_rebuild(store: RedisStore, lone: ValkeyChild) -> None:
     source = await following(store)
     await store.put(entry())
@@ -89,6 +90,7 @@ async def test_a_trimmed_hole_means_rebuild(lone: ValkeyChild, clock: WallClock)
     await store.aclose()
 
 
+@pytest.mark.event(25)
 async def test_a_restored_backup_means_rebuild(store: RedisStore, lone: ValkeyChild) -> None:
     await store.put(entry("e1"))
     backup = {name: await command(lone.url, "DUMP", name) for name in await command(lone.url, "KEYS", "*")}

@@ -186,6 +186,7 @@ async def test_a_connection_closed_while_idle_is_replaced(valkey: ValkeyChild, c
     await store.aclose()
 
 
+@pytest.mark.event(22)
 async def test_a_frozen_server_is_late_then_open_then_back(lone: ValkeyChild, clock: WallClock) -> None:
     rules = LinkRules(deadline=0.1, connections=2, breaker=BreakerRules(faults=3, first_pause=0.2))
     store = RedisStore(lone.url, clock, StoreRules(link=rules))
@@ -215,6 +216,7 @@ async def test_a_frozen_server_is_late_then_open_then_back(lone: ValkeyChild, cl
     await store.aclose()
 
 
+@pytest.mark.event(22)
 async def test_callers_do_not_pile_up(lone: ValkeyChild) -> None:
     link = Link(lone.url, LinkRules(deadline=0.3, connections=1, waiting=5))
     await link.call("PING")
@@ -232,6 +234,7 @@ async def test_callers_do_not_pile_up(lone: ValkeyChild) -> None:
     await link.aclose()
 
 
+@pytest.mark.event(21)
 async def test_connections_are_bounded(valkey: ValkeyChild) -> None:
     link = Link(valkey.url, LinkRules(connections=3, deadline=5.0))
 

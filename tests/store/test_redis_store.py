@@ -74,6 +74,7 @@ async def test_nothing_is_left_when_all_has_expired(
     assert await command(lone.url, "HLEN", BASE + b"meta") == 4
 
 
+@pytest.mark.event(23)
 async def test_a_read_only_server_serves_and_refuses(store: RedisStore, lone: ValkeyChild) -> None:
     made = entry()
     assert await store.put(made)
@@ -92,6 +93,7 @@ async def test_a_read_only_server_serves_and_refuses(store: RedisStore, lone: Va
     assert await store.put(entry("e2"))
 
 
+@pytest.mark.event(23)
 async def test_a_full_server_serves_and_forgets(store: RedisStore, lone: ValkeyChild) -> None:
     made = entry(tags=("x",))
     assert await store.put(made)
@@ -108,6 +110,7 @@ async def test_a_full_server_serves_and_forgets(store: RedisStore, lone: ValkeyC
     assert await store.put(entry("e2"))
 
 
+@pytest.mark.event(23)
 async def test_a_server_that_wants_a_password_is_named(lone: ValkeyChild, clock: WallClock) -> None:
     await command(lone.url, "CONFIG", "SET", "requirepass", "secret")
     store = RedisStore(lone.url, clock, StoreRules())
@@ -121,6 +124,7 @@ async def test_a_server_that_wants_a_password_is_named(lone: ValkeyChild, clock:
         await one.aclose()
 
 
+@pytest.mark.event(23)
 @pytest.mark.parametrize(
     "part", ["e:e1", "k", "s", "age", "exp", "meta", "ep", "x", "changes", "seq", "tenants"]
 )
@@ -202,6 +206,7 @@ async def test_a_value_of_another_key_is_not_served(store: RedisStore, lone: Val
     assert await fault(store.get_exact(ACME, one.key)) == "corrupt"
 
 
+@pytest.mark.event(25)
 async def test_a_flush_under_load_is_only_misses(store: RedisStore, lone: ValkeyChild) -> None:
     async def work(turn: int) -> int:
         kept = 0

@@ -135,12 +135,14 @@ async def answers(url: str) -> bool:
     return False
 
 
+@pytest.mark.event(27)
 @pytest.mark.parametrize("seed", [1])
 async def test_killing_the_server_loses_no_acknowledged_verdict(tmp_path: Path, seed: int) -> None:
     told = await killed_over_and_over(tmp_path, 200, 5, seed)
     assert len(told.lines) + len(told.barred) > 150, "most were acknowledged"
 
 
+@pytest.mark.event(27)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 8))
 async def test_killing_the_server_often_loses_no_acknowledged_verdict(tmp_path: Path, seed: int) -> None:
@@ -210,6 +212,7 @@ async def found(url: str) -> tuple[int, int | None]:
     return page.lines[0].number if page.lines else 0, broken
 
 
+@pytest.mark.event(27)
 def test_a_busy_disk_loses_none_either(tmp_path: Path, slow_disk: str) -> None:
     url = f"unix://{tmp_path}/s"
     with server(tmp_path, slow_disk):
