@@ -201,10 +201,10 @@ async def _open(settings: Settings, wiring: Wiring, stack: AsyncExitStack, tasks
     )
     told_to(ears, places, parts.metrics)
     parts.watch_over_hits()
-    stack.push_async_callback(parts.auditing.flush)
-    stack.push_async_callback(parts.sights.flush)
-    stack.push_async_callback(parts.uses.flush)
+    for written in (parts.auditing, parts.sights, parts.uses):
+        stack.push_async_callback(written.flush)
     parts.costs.start()
+    listeners.append(parts.costs.on_change)
     stack.push_async_callback(parts.costs.aclose)
     if prefixes is not None:
         parts.door = engine_door(f"unix:{wiring.engine_socket}")
