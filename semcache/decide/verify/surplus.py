@@ -22,6 +22,7 @@ from semcache.decide.wordlist import split
 _BREAKS = frozenset('.?!;:。？！；：\n,，、()[]{}<>（）【】《》"“”«»|/—–*#=~_')
 _COVERED = 0.8
 """Share of a text's words that the other's remaining words must answer for: below it they are two wordings, not one and an addition."""
+_REPEATED = 0.7
 _SPARED = 1
 """Words that may be missing of a short text beside much, or beside what turns an answer."""
 _END, _INSIDE, _ALL = 2, 3, 3
@@ -126,8 +127,11 @@ def _adds(longer: Said, shorter: Said, alike: Alike) -> bool:
         return False
     turned = surplus >= 1 and not _turning().isdisjoint(map(stem_of, left))
     surplus -= len(shorter.words) // _LONG
-    if (turned or surplus >= _ALL) and _covers(longer.words.values(), shorter, alike, _SPARED):
-        return True
+    if turned or surplus >= _ALL:
+        # A word may be missing only of a text that is otherwise repeated as it stands.
+        spared = _SPARED if _repeats(longer, shorter) else 0
+        if (shorter.words or spared) and _covers(longer.words.values(), shorter, alike, spared):
+            return True
     if _adds_clause(longer, shorter, odd, surplus, alike) or _puts_in(longer, shorter, odd):
         return True
     return surplus >= 1 and _adds_run(longer, shorter, odd, alike)
@@ -181,6 +185,14 @@ def _puts_in(longer: Said, shorter: Said, odd: Set[str]) -> bool:
     return found and changed <= _CHANGED * len(before)
 
 
+def _repeats(longer: Said, shorter: Said) -> bool:
+    """True where most of one text stands in the other, word by word and in order."""
+    before = [word for clause in shorter.clauses for word in clause.words]
+    words = [word for clause in longer.clauses for word in clause.words]
+    blocks = SequenceMatcher(None, before, words, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks) >= _REPEATED * len(before)
+
+
 def _covers(words: Iterable[str], other: Said, alike: Alike, spared: int = 0) -> bool:
     """True when `words` have nearly all that the other text says; `spared` may be missing in any case, if something is left."""
     held = {stem_of(word): word for word in words if word}
@@ -190,7 +202,9 @@ def _covers(words: Iterable[str], other: Said, alike: Alike, spared: int = 0) ->
         if key in held or any(alike(one, word) for word in held.values())
     )
     missing = len(other.words) - found
-    return missing <= (1 - _COVERED) * len(other.words) or (missing <= spared and found > spared)
+    return missing <= (1 - _COVERED) * len(other.words) or (
+        missing <= spared and found >= min(spared, len(other.words))
+    )
 
 
 def _tells(words: Sequence[str]) -> bool:
