@@ -40,7 +40,7 @@ from semcache.store.link import LinkRules
 from semcache.store.redis_store import RedisStore, StoreRules
 from semcache.store.verdicts import RedisVerdicts, VerdictRules
 from tests.trust.isolation.fleet import Replica
-from tests.trust.isolation.model import HITS, Book, Made, Reply, Withdrawal
+from tests.trust.isolation.model import HITS, Book, Made, Reply, Withdrawal, is_matched
 from tests.trust.isolation.wire import text_of
 from tests.trust.isolation.world import MODELS, TAGS, TENANTS, USERS, ExactSeat, exact_of
 
@@ -147,7 +147,10 @@ class Acts:
         entry = await self._shown(reply)
         if entry is None or exact is None or made.ask.topic or made.ask.tools:
             return "nothing"
-        one = self._begin("invalidated by namespace", (exact[0].seat, made.ask.dialect))
+        one = self._begin(
+            "invalidated by namespace",
+            (exact[0].seat, made.ask.dialect, is_matched(made.ask, self.book.rules_of(made)[0])),
+        )
         await self._store.delete(Selector(entry.tenant, namespace=entry.namespace))
         one.acked = self.clock()
         return "done"

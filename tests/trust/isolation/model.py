@@ -364,7 +364,13 @@ def places_of(made: Made, rules: Rules) -> Iterator[Hashable]:
     if ask.user:
         yield (tenant, f"subject:{ask.user}")
     if not ask.topic and not ask.tools:
-        yield (exact.seat, ask.dialect)
+        yield (exact.seat, ask.dialect, is_matched(ask, rules))
+
+
+def is_matched(ask: Ask, rules: Rules) -> bool:
+    """True where an answer lies among those matched by meaning, which have a namespace of their own in the store."""
+    found = admitted(ask, rules)
+    return found is not None and found[1] is not State.EXACT
 
 
 def _is_about(one: Withdrawal, reply: Reply, made: Made) -> bool:

@@ -202,7 +202,7 @@ PLACES: dict[str, Callable[[], Any]] = {
     "invalidated by tag": lambda: ("acme", "tag:kb-1"),
     "invalidated by model": lambda: ("acme", "model:m-a"),
     "invalidated by tenant": lambda: ("acme", ""),
-    "invalidated by namespace": lambda: (exact_seat()[0].seat, "chat"),
+    "invalidated by namespace": lambda: (exact_seat()[0].seat, "chat", True),
 }
 """By which place each kind takes the answer of number 1 away."""
 
