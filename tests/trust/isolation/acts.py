@@ -203,6 +203,7 @@ class Acts:
                 self.book.edited(stamp, made.stamp)
                 return Edit(text_of(stamp)), self._begin("edited", made.stamp)
             case "approve":
+                self._vouch(exact)
                 return Approve(), None
             case "narrow":
                 return Narrow(), self._begin(
