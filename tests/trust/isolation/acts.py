@@ -206,11 +206,9 @@ class Acts:
                 self._vouch(exact)
                 return Approve(), None
             case "narrow":
-                return Narrow(), self._begin(
-                    "narrowed", exact, to_come=True, author_only=True, stored_only=True
-                )
+                return Narrow(), self._marking("narrowed", exact, "narrow", author_only=True)
             case "bar":
-                return Bar(WHOLE), self._begin("barred", exact, to_come=True, stored_only=True)
+                return Bar(WHOLE), self._marking("barred", exact, "bar")
             case "widen":
                 self._lift(exact, "narrow")
                 return Narrow(on=False), None
