@@ -17,6 +17,8 @@ from tests.events.store_world import until
 from tests.events.valkey_node import valkey_node
 from tests.fakes.upstream_server import ByRequest, in_thread
 
+pytestmark = pytest.mark.slow
+
 HOUR, DAY = 3600.0, 86_400.0
 SHIM = r"""
 #define _GNU_SOURCE

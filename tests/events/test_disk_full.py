@@ -16,6 +16,8 @@ from tests.events.asking import ask_all
 from tests.events.store_world import until
 from tests.fakes.upstream_server import ByRequest, in_thread
 
+pytestmark = pytest.mark.slow
+
 MEGABYTES = 24
 
 

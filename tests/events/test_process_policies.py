@@ -16,6 +16,8 @@ from tests.events.asking import Client
 from tests.events.store_world import until
 from tests.fakes.upstream_server import UpstreamServer, chat_body, in_thread, json_reply
 
+pytestmark = pytest.mark.slow
+
 WITHIN = 3.0
 """Seconds within which changed files are in force: they are looked at each second, and must stand still for a moment."""
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"b{i}: &b{i} [{', '.join(['*a'] * 9)}]\n" for i in range(9))

@@ -169,6 +169,7 @@ def test_a_node_that_is_cut_off_serves_no_rejected_answer(at: Pair) -> None:
         assert not serves(at.two, question)
 
 
+@pytest.mark.slow
 @pytest.mark.event(33)
 def test_a_slow_line_does_not_stretch_the_bound(at: Pair) -> None:
     (question, rejected), *_ = at.known(1)
@@ -192,6 +193,7 @@ def test_a_node_that_missed_much_hears_all_before_it_trusts_its_memory(at: Pair)
         assert not serves(at.two, question)
 
 
+@pytest.mark.slow
 @pytest.mark.event(33)
 def test_both_learn_the_same_question_at_once_and_agree(at: Pair) -> None:
     for _ in range(5):

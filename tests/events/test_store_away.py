@@ -57,6 +57,7 @@ def test_down_while_it_runs_and_back_again(at: World) -> None:
     assert at.remembers(question)
 
 
+@pytest.mark.slow
 @pytest.mark.event(21)
 def test_killed_and_restarted_on_the_same_file(at: World) -> None:
     kept = at.fresh(3)
@@ -69,6 +70,7 @@ def test_killed_and_restarted_on_the_same_file(at: World) -> None:
     until(lambda: all(map(at.remembers, kept)), 15)
 
 
+@pytest.mark.slow
 @pytest.mark.event(21)
 def test_nobody_storms_a_store_that_fails(at: World) -> None:
     at.between.faults = Faults(cut_up=0, end="reset")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from semcache.store.redis_store import RedisStore, StoreRules
 from tests.events.resp_liar import lying
 from tests.events.store_world import World, every_request, until, world
 from tests.events.valkey_node import ValkeyNode
+from tests.store.servers import WallClock
 
 ERRORS = [
     "LOADING Valkey is loading the dataset in memory",
@@ -171,6 +174,7 @@ def test_an_evicted_entry_gives_its_place_to_the_next_and_its_vector_goes(at: Wo
     assert at.proxy.ready_detail()["vectors"] == before - 2
 
 
+@pytest.mark.slow
 @pytest.mark.event(24)
 def test_a_store_that_evicts_fails_no_request_and_is_told_of(at: World) -> None:
     used = int(at.node.client().info("memory")["used_memory"])
@@ -181,8 +185,18 @@ def test_a_store_that_evicts_fails_no_request_and_is_told_of(at: World) -> None:
             assert refused(every_request(at.proxy, known, fresh)) == {}
             assert {one.status for one in at.ask(at.fresh(40), clients=4)} == {200}
         assert int(at.node.client().info("stats")["evicted_keys"]) > 0
+        assert asyncio.run(evicts(at.node)) == "allkeys-lru"
     finally:
         at.node.do("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction")
+
+
+async def evicts(node: ValkeyNode) -> str:
+    """Ask as a worker does when it starts and each minute; what it hears it logs."""
+    store = RedisStore(node.url, WallClock(), StoreRules())
+    try:
+        return await store.evicts()
+    finally:
+        await store.aclose()
 
 
 @pytest.mark.event(25)
@@ -198,6 +212,7 @@ def test_flushed_by_somebody_nothing_of_before_is_served(at: World) -> None:
     until(lambda: at.remembers(kept[0]), 5)
 
 
+@pytest.mark.slow
 @pytest.mark.event(25)
 def test_put_back_to_an_older_state_it_is_read_anew_and_told_of(at: World) -> None:
     before, after = at.fresh(2)
