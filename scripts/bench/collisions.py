@@ -67,6 +67,7 @@ class Size:
     tries: int
     until: float
     """Moment (monotonic) after which no further search is begun."""
+    only_searches: bool = False
 
     def in_time(self, chosen: Iterable[Victim]) -> Iterator[Victim]:
         """Give victims while there is time."""
@@ -82,12 +83,14 @@ async def attacks(
     judging: Judging, chosen: Sequence[Victim], models: Path, size: Size
 ) -> AsyncIterator[tuple[str, Victim, str]]:
     """Yield every attack: strategy, victim, text."""
-    for number, victim in enumerate(chosen):
+    for number, victim in enumerate(() if size.only_searches else chosen):
         for name, make in PLAIN.items():
             text = make(victim, number)
             if text and text != victim.text:
                 yield name, victim, text
-    for number, victim in enumerate(size.in_time(spread(chosen, size.adaptive))):
+    for number, victim in enumerate(
+        size.in_time(() if size.only_searches else spread(chosen, size.adaptive))
+    ):
 
         async def oracle(text: str, victim: Victim = victim) -> tuple[bool, float]:
             return await judging.hits(text, victim.text, "chat")
@@ -100,18 +103,17 @@ async def attacks(
         False: Searcher(models / _LATIN / "st"),
         True: Searcher(models / _OTHER / "st", _E5_PREFIX),
     }
-    blank = Effort(from_victim=False)
-    for number, victim in enumerate(size.in_time(spread(chosen, size.transferred))):
-        said = payload(victim, number)
-        yield "white box, own words", victim, own[victim.is_han].attack(victim.text, said, blank, number)
-    for number, victim in enumerate(
-        size.in_time(one for one in spread(chosen, size.transferred) if not one.is_han)
-    ):
-        said = payload(victim, number)
-        yield "transfer", victim, own[True].attack(victim.text, said, Effort(), number)
-    for number, victim in enumerate(size.in_time(spread(chosen, size.searched))):
-        said = payload(victim, number)
+    number = 0
+    for victim in size.in_time(spread(chosen, size.searched)):
+        said, number = payload(victim, number), number + 1
         yield "white box", victim, own[victim.is_han].attack(victim.text, said, Effort(), number)
+    for victim in size.in_time(one for one in spread(chosen, size.transferred) if not one.is_han):
+        said, number = payload(victim, number), number + 1
+        yield "transfer", victim, own[True].attack(victim.text, said, Effort(), number)
+    blank = Effort(from_victim=False)
+    for victim in size.in_time(spread(chosen, size.transferred)):
+        said, number = payload(victim, number), number + 1
+        yield "white box, own words", victim, own[victim.is_han].attack(victim.text, said, blank, number)
 
 
 async def measure(data: Path, chosen: Sequence[Victim], size: Size, advance: Progress) -> list[Try]:
@@ -196,6 +198,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT / "semcache-data", help="where the models are")
     parser.add_argument("--victims", type=int, default=320)
     parser.add_argument("--no-search", action="store_true", help="leave out what needs gradients")
+    parser.add_argument("--only-searches", action="store_true", help="leave out all that needs no gradients")
     parser.add_argument("--searched", type=int, default=320, help="victims of the search by gradient")
     parser.add_argument("--quick", action="store_true", help="eight victims")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further search is begun")
@@ -205,7 +208,7 @@ def main() -> None:
     number = 8 if chosen.quick else chosen.victims
     searched = 0 if chosen.no_search else min(number, chosen.searched)
     until = time.monotonic() + 60 * chosen.minutes
-    size = Size(searched, searched // 2, number // 3, 20 if chosen.quick else 40, until)
+    size = Size(searched, searched // 2, number // 3, 20 if chosen.quick else 40, until, chosen.only_searches)
     screen, facts = console(), circumstances()
     screen.print(headline(facts))
     with Progress(transient=True) as progress:

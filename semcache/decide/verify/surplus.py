@@ -111,7 +111,7 @@ def says_more(one: Said, other: Said, alike: Alike) -> bool:
 
 def _counts(word: str) -> bool:
     """A lone Han character is mostly a piece of a word."""
-    return word not in _SMALL_TALK and word[0].isalpha() and (not is_han(word) or word in _turning())
+    return word not in _SMALL_TALK and word[0].isalpha() and (not is_han(word) or _turns(word))
 
 
 def _adds(longer: Said, shorter: Said, alike: Alike) -> bool:
@@ -125,7 +125,7 @@ def _adds(longer: Said, shorter: Said, alike: Alike) -> bool:
     surplus = len(left) - sum(1 for key in shorter.words if key not in longer.words)
     if not left:
         return False
-    turned = surplus >= 1 and not _turning().isdisjoint(map(stem_of, left))
+    turned = surplus >= 1 and any(map(_turns, left))
     surplus -= len(shorter.words) // _LONG
     if turned or surplus >= _ALL:
         # A word may be missing only of a text that is otherwise repeated as it stands.
@@ -215,6 +215,13 @@ def _tells(words: Sequence[str]) -> bool:
     first = next((word for word in words if word not in _LINKING), "")
     tells = len(words) >= _SHORT_TALE and first in _TELLERS and not asks(words)
     return tells and _ADDRESSING.isdisjoint(words)
+
+
+def _turns(word: str) -> bool:
+    """True for a word that turns an answer; Han words that no lexicon knows may have others' characters beside it."""
+    if is_han(word[0]):
+        return any(mark in word for mark in _turning() if not mark.isascii())
+    return stem_of(word) in _turning()
 
 
 @lru_cache(maxsize=1)

@@ -93,7 +93,9 @@ def said_of(text: str, han: Container[str], longest: int) -> Said:
     words: list[str] = []
     tokens = read(text).tokens
     for i, token in enumerate(tokens):
-        if words and breaks(token.gap):
+        # Between Han characters a blank is a stop.
+        han_stop = bool(words) and " " in token.gap and is_han(token.low) and is_han(words[-1])
+        if words and (han_stop or breaks(token.gap)):
             clauses.append(_clause(words, han, longest))
             words = []
         if not _is_initials(tokens, i):
