@@ -43,7 +43,7 @@ _LATIN, _OTHER = "all-MiniLM-L6-v2", "multilingual-e5-small"
 _E5_PREFIX = "query: "
 _BY_DOMAIN = frozenset(("suffix", "repeated", "adaptive", "white box"))
 """Attacks that are tried under the stricter domains as well."""
-_SHARED = Path(os.environ.get("SEMCACHE_SHARED_DATA", ROOT.parent / "shared" / "data"))
+SHARED = Path(os.environ.get("SEMCACHE_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def corpus(found: Sequence[Try], most: int) -> list[dict[str, object]]:
 def main() -> None:
     """Attack, print, save."""
     parser = argparse.ArgumentParser(description="Collision attacks on the semantic tier.")
-    parser.add_argument("--shared", type=Path, default=_SHARED, help="the folder of labelled files")
+    parser.add_argument("--shared", type=Path, default=SHARED, help="the folder of labelled files")
     parser.add_argument("--data", type=Path, default=ROOT / "semcache-data", help="where the models are")
     parser.add_argument("--victims", type=int, default=320)
     parser.add_argument("--no-search", action="store_true", help="leave out what needs gradients")

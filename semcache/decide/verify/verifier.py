@@ -52,11 +52,14 @@ class ForestVerifier:
             stored: The question that the stored answer answered.
             similarity: Of their vectors, on the reference scale.
         """
+        found = self.likeness(asked, stored, similarity)
+        return 0.0 if found is not None and self._traits.says_more(asked, stored) else found
+
+    def likeness(self, asked: str, stored: str, similarity: float) -> float | None:
+        """Give the forest's own word, whatever one question says beside the other; for measuring what that rule does."""
         one, other = self._traits.words(asked), self._traits.words(stored)
         if not (one.whole and other.whole and one.forms and other.forms and isfinite(similarity)):
             return None
-        if self._traits.says_more(asked, stored):
-            return 0.0
         forest = self._chinese if one.has_han or other.has_han else self._plain
         return forest.probability(self._traits.row(asked, stored, similarity))
 
