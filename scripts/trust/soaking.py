@@ -3,7 +3,8 @@
 A proxy with one worker and its Valkey, a scripted upstream, and a load at a fixed rate: repeats, new questions (so that the
 quota evicts all the time), paraphrases, streams, clients that hang up, refused and cut answers, strangers' keys, odd bodies, and
 names that never come twice. After the first third of the time every figure is judged by its slope: it fails where one
-grew by more than `meters.BOUNDS` allows until the end, where an answer was another question's, where a status was not the one
+grew by more than `meters.BOUNDS` allows until the end (caches that are bounded by number are full after some 60,000 requests:
+with a rate that brings fewer in the first third, what still fills them counts as growth), where an answer was another question's, where a status was not the one
 that was due, or where the proxy reported an error. `--json FILE` keeps every look, `--plot FILE.png` draws them.
 """
 

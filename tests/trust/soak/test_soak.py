@@ -62,5 +62,5 @@ def test_a_proxy_under_mixed_load_answers_rightly_and_keeps_its_quota(tmp_path: 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_thirty_minutes_of_load_leave_memory_flat(tmp_path: Path) -> None:
-    found = soak(tmp_path, seconds=1800.0, rate=60.0, entries=2000)
+    found = soak(tmp_path, seconds=1800.0, rate=100.0, entries=2000)
     assert not found.faults
