@@ -15,7 +15,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from semcache.answer.engine_door import EngineDoor, Warmed
-from semcache.answer.flight import Flights
 from semcache.auditing.tallying import Tallying
 from semcache.auditing_parts import auditing_of
 from semcache.cost.metrics import CONTENT_TYPE, Metrics
@@ -32,6 +31,7 @@ from semcache.journey import Backend
 from semcache.parts import (
     Ids,
     assembler_for,
+    flights_of,
     interpreted,
     judge_of_chats,
     likeness,
@@ -361,7 +361,7 @@ class _Parts:
             store=self.store,
             near=self.near,
             store_alive=self.health.store_alive,
-            flights=Flights(self.tasks.spawn),
+            flights=flights_of(self.settings, self.tasks.spawn),
             backends=self.backends,
             aliases=aliases_of(self.settings),
             default_backend=self.settings.first_upstream,

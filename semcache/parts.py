@@ -14,8 +14,9 @@ from typing import Any
 
 import structlog
 
+from semcache.answer.flight import Flights, Spawn
 from semcache.answer.interpreting import Interpreter
-from semcache.answer.shared import Head
+from semcache.answer.shared import FlightLimits, Head
 from semcache.asking.likeness import Similar, similar_by
 from semcache.asking.pace import Pace
 from semcache.core import CachePolicy, EntryId, TenantId
@@ -232,6 +233,11 @@ def _with_chat(backend: Backend, new_id: Callable[[], str], now: Callable[[], fl
 def assembler_for(dialect: str, head: Head) -> Assembler | None:
     """Collect answers in a dialect, in either wire mode; nothing else is one."""
     return BY_NAME[dialect].assembler(head.content_type)
+
+
+def flights_of(settings: Settings, spawn: Spawn) -> Flights:
+    """Give who shares one call among all who ask the same, with a reader's deadline as it is configured."""
+    return Flights(spawn, FlightLimits(write_deadline=settings.limits.write_seconds))
 
 
 class Ids:
