@@ -15,7 +15,7 @@ from semcache.dialects.dialect import Dialect
 _MOST = 8192
 """Answers, dialects and wire modes remembered: about 2 MiB."""
 
-_Key = tuple[str, int, float, int, Dialect, bool]
+_Key = tuple[str, str, int, float, int, Dialect, bool]
 
 
 class Repeatable:
@@ -39,7 +39,7 @@ class Repeatable:
         if dialect is CHAT:
             return dialect.can_replay(completion, stream=stream)
         # An edited answer keeps its id and gets another version; public ones are named after their question.
-        key = (entry.id, entry.version, entry.created_at, completion.size, dialect, stream)
+        key = (entry.tenant, entry.id, entry.version, entry.created_at, completion.size, dialect, stream)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = dialect.can_replay(completion, stream=stream)

@@ -1,11 +1,13 @@
 """Who may come in: authentication by the policies in force, and how many at a time.
 
 The tenant comes from the key alone. A caller counts as local only when the connection itself is
-from this machine and no proxy header says that it speaks for somebody else.
+from this machine, no proxy header says that it speaks for somebody else, and no browser says that
+a page from elsewhere does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from semcache.core import Caller
@@ -20,6 +22,11 @@ _LONGEST_KNOWN = 2048
 """Characters: where strangers' keys pass through, anybody may send long ones."""
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
 _FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via")
+_OURS = re.compile(
+    rb"https?://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?|(?!https?:|null)[a-z][a-z\d+.-]*://.*",
+    re.I,
+)
+"""Origins of pages of this machine, and of programs that no page can pass for (`app://`, `vscode-webview://`)."""
 
 
 class Admission:
@@ -61,8 +68,13 @@ def is_local(scope: Scope) -> bool:
     """True when the caller is a process of this machine, speaking for itself."""
     client = scope.get("client")
     # The kernel wrote this address, in its shortest form.
-    loopback = client is not None and client[0].startswith(_LOOPBACK)
-    return loopback and not any(name in _FORWARDED for name, _ in scope["headers"])
+    if client is None or not client[0].startswith(_LOOPBACK):
+        return False
+    for name, value in scope["headers"]:
+        # A page of any site makes the browser on this machine send requests, and reads no answer; but it was asked.
+        if name in _FORWARDED or (name == b"origin" and not _OURS.fullmatch(value)):
+            return False
+    return True
 
 
 def refuse_encoding(headers: RequestHeaders) -> None:

@@ -107,12 +107,15 @@ class Edge:
         passed = _Passed(
             Account(scope["method"], scope["path"]), self.new_request_id(), self.clock.monotonic()
         )
+        holding = Holding(receive, self.gate.held)
         try:
-            await self._forward(passed, scope, receive, _Watched(send))
+            await self._forward(passed, scope, holding, _Watched(send))
         finally:
+            holding.leave()
             self.records.emit(passed.record(self.clock))
 
-    async def _forward(self, passed: _Passed, scope: Scope, receive: Receive, watched: _Watched) -> None:
+    async def _forward(self, passed: _Passed, scope: Scope, holding: Holding, watched: _Watched) -> None:
+        receive: Receive = holding.receive
         try:
             checked_path(scope)
             if wants_upgrade(scope):
@@ -136,6 +139,7 @@ class Edge:
                 receive, passed.hold = await self.budget.enter(
                     scope, receive, headers, caller, passed.labels, backend
                 )
+            holding.let_pass()
             passed.status = await forward(
                 scope, receive, watched, headers, backend, caller, passed.request_id, passed.account
             )

@@ -29,6 +29,7 @@ from semcache.proxy.guess import avoided, guessed
 from semcache.proxy.headers import Pair, is_event_stream, key_in, read_request_headers, reply_headers
 from semcache.proxy.passthrough import checked_path
 from semcache.proxy.recent import read_request
+from semcache.proxy.replay import name_of
 from semcache.proxy.status import Told, forward_headers, hit_headers, money_headers, told
 from semcache.proxy.types import Receive, Scope, Send
 from semcache.proxy.wording import Wording, stream_in, whole_in, wording_of
@@ -94,9 +95,7 @@ class Exchange:
             saved = avoided(answer.entry, asked.request)
             head = hit_headers(answer.entry, answer.trace, self._end.clock.now(), self.request_id, saved)
             head += self._money(0, saved)
-            # An edited answer keeps its id, and so does another one published for a question: each is laid out anew.
-            name = f"{answer.entry.id}.{answer.entry.version}.{answer.entry.created_at}"
-            await self._replay(answer.entry.completion, name, head)
+            await self._replay(answer.entry.completion, name_of(answer.entry), head)
             return
         try:
             async with until_disconnect(self._receive):

@@ -50,12 +50,13 @@ class Holding:
         held: where it is counted.
     """
 
-    __slots__ = ("_held", "_receive", "_size")
+    __slots__ = ("_held", "_passes", "_receive", "_size")
 
     def __init__(self, receive: Receive, held: HeldBytes) -> None:
         self._receive = receive
         self._held = held
         self._size = 0
+        self._passes = False
 
     async def receive(self) -> MutableMapping[str, Any]:
         """Receive as ASGI has it, counting what comes.
@@ -65,10 +66,14 @@ class Holding:
         """
         message = await self._receive()
         size = len(message.get("body", b""))
-        if size:
+        if size and not self._passes:
             self._held.take(size)
             self._size += size
         return message
+
+    def let_pass(self) -> None:
+        """Count no more of what comes: it is handed on as it comes, and not held."""
+        self._passes = True
 
     def leave(self) -> None:
         """Count its bytes no more. Idempotent."""

@@ -31,10 +31,15 @@ class PlainParser:
         Raises:
             httptools.HttpParserError: it is not HTTP.
         """
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._resume(self._protocol.headers, data[upgrade.args[0] :])
+        # A client may send any number of such requests in a row: one after the other, not one inside the other.
+        while data:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                data = data[upgrade.args[0] :]
+                self._resume(self._protocol.headers)
+            else:
+                return
 
     def should_upgrade(self) -> bool:
         """Never."""
@@ -63,7 +68,7 @@ class PlainParser:
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
-    def _resume(self, headers: Sequence[tuple[bytes, bytes]], rest: bytes) -> None:
+    def _resume(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         framing = [
             b"%b: %b\r\n" % pair for pair in headers if pair[0] in (b"content-length", b"transfer-encoding")
         ]
@@ -75,5 +80,3 @@ class PlainParser:
             )
         finally:
             self.resumes = False
-        if rest:
-            self.feed_data(rest)

@@ -10,10 +10,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from semcache.core import Completion
+from semcache.core import Completion, Entry
 from semcache.dialects.dialect import Dialect, Layout, Wanted
 
 _Key = tuple[str, Dialect, Wanted]
+
+
+def name_of(entry: Entry) -> str:
+    """Name an answer as it stands: each edited one, and each published for a question, is laid out anew.
+
+    The tenant is part of it, since an import brings its ids along, and another tenant may have one of them.
+    """
+    return f"{entry.tenant}/{entry.id}.{entry.version}.{entry.created_at}"
 
 
 class Replay:

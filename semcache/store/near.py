@@ -19,6 +19,8 @@ from semcache.ports import Change, EntriesDeleted, EntryPut, EpochBumped, StoreR
 _OVERHEAD = 1024
 """Bytes reckoned for the objects around an entry's texts."""
 
+_Name = tuple[TenantId, EntryId]
+"""Entries that are imported bring their ids along: in two tenants there may be one id twice."""
 _REMEMBERED_CHANGES = 4096
 """Changed ids remembered, to tell whether a read overlapped a change of its own entry."""
 
@@ -42,15 +44,15 @@ class NearCache:
     ) -> None:
         self._now = now
         self._monotonic = monotonic
-        self._until: dict[EntryId, float] = {}
+        self._until: dict[_Name, float] = {}
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._entries: OrderedDict[tuple[TenantId, ExactKey], Entry] = OrderedDict()
-        self._keys: dict[EntryId, tuple[TenantId, ExactKey]] = {}
+        self._keys: dict[_Name, tuple[TenantId, ExactKey]] = {}
         self._bytes = 0
         self._changes = 0
         self._floor = 0
-        self._changed: OrderedDict[EntryId, int] = OrderedDict()
+        self._changed: OrderedDict[_Name, int] = OrderedDict()
 
     @property
     def changes(self) -> int:
@@ -68,7 +70,7 @@ class NearCache:
         entry = self._entries.get(place)
         if entry is None:
             return None
-        if self._monotonic() >= self._until[entry.id]:
+        if self._monotonic() >= self._until[tenant, entry.id]:
             self._drop(place)
             return None
         self._entries.move_to_end(place)
@@ -77,15 +79,15 @@ class NearCache:
     def put(self, entry: Entry, changes: int) -> None:
         """Hold an entry read (or written) when `changes` was current; a change of it since then wins."""
         size = _size(entry)
-        overtaken = changes < self._floor or self._changed.get(entry.id, 0) > changes
+        overtaken = changes < self._floor or self._changed.get((entry.tenant, entry.id), 0) > changes
         if overtaken or not self._max_entries or size > self._max_bytes // 8:
             return
         place = (entry.tenant, entry.key)
         self._drop(place)
         self._entries[place] = entry
-        self._keys[entry.id] = place
+        self._keys[entry.tenant, entry.id] = place
         life = min(entry.expires_at - self._now(), entry.expires_at - entry.created_at)
-        self._until[entry.id] = self._monotonic() + life
+        self._until[entry.tenant, entry.id] = self._monotonic() + life
         self._bytes += size
         while len(self._entries) > self._max_entries or self._bytes > self._max_bytes:
             self._drop(next(iter(self._entries)))
@@ -93,10 +95,10 @@ class NearCache:
     def on_change(self, change: Change) -> None:
         """Drop what a change may have made untrue."""
         match change:
-            case EntryPut(entry_id=entry_id):
-                self._forget((entry_id,))
-            case EntriesDeleted(entry_ids=entry_ids):
-                self._forget(entry_ids)
+            case EntryPut(tenant=tenant, entry_id=entry_id):
+                self._forget(tenant, (entry_id,))
+            case EntriesDeleted(tenant=tenant, entry_ids=entry_ids):
+                self._forget(tenant, entry_ids)
             case EpochBumped(tenant=tenant):
                 self._changes += 1
                 self._floor = self._changes
@@ -115,22 +117,23 @@ class NearCache:
         self._until.clear()
         self._bytes = 0
 
-    def _forget(self, entry_ids: tuple[EntryId, ...]) -> None:
+    def _forget(self, tenant: TenantId, entry_ids: tuple[EntryId, ...]) -> None:
         self._changes += 1
         for entry_id in entry_ids:
-            self._changed[entry_id] = self._changes
-            self._changed.move_to_end(entry_id)
+            name = (tenant, entry_id)
+            self._changed[name] = self._changes
+            self._changed.move_to_end(name)
             if len(self._changed) > _REMEMBERED_CHANGES:
                 _, self._floor = self._changed.popitem(last=False)
-            place = self._keys.get(entry_id)
+            place = self._keys.get(name)
             if place is not None:
                 self._drop(place)
 
     def _drop(self, place: tuple[TenantId, ExactKey]) -> None:
         entry = self._entries.pop(place, None)
         if entry is not None:
-            self._keys.pop(entry.id, None)
-            self._until.pop(entry.id, None)
+            self._keys.pop((entry.tenant, entry.id), None)
+            self._until.pop((entry.tenant, entry.id), None)
             self._bytes -= _size(entry)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from semcache.core import Caller, TenantId
-from semcache.proxy.admission import Admission
+from semcache.proxy.admission import Admission, is_local
 from semcache.proxy.headers import read_request_headers
 
 SCOPE: dict[str, Any] = {"type": "http", "client": ("10.0.0.9", 1), "headers": []}
@@ -45,3 +47,29 @@ def test_many_strangers_are_not_all_remembered() -> None:
     before = policies.asked
     admission.caller(SCOPE, told("k0"))
     assert policies.asked == before + 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "local"),
+    [
+        (None, True),
+        (b"http://localhost:3000", True),
+        (b"http://127.0.0.1", True),
+        (b"https://[::1]:8443", True),
+        (b"app://obsidian.md", True),
+        (b"vscode-webview://abc", True),
+        (b"https://evil.example", False),
+        (b"http://evil.example:8080", False),
+        (b"http://localhost.evil.example", False),
+        (b"http://127.0.0.1.evil.example:8080", False),
+        (b"http://localhost@evil.example", False),
+        (b"HTTPS://EVIL.EXAMPLE", False),
+        (b"null", False),
+        (b"null://x", False),
+        (b"", False),
+    ],
+)
+def test_a_page_from_elsewhere_is_not_of_this_machine(origin: bytes | None, local: bool) -> None:
+    headers = [(b"host", b"127.0.0.1:8080"), *([(b"origin", origin)] if origin is not None else [])]
+    assert is_local({"type": "http", "client": ("127.0.0.1", 1), "headers": headers}) is local
+    assert not is_local({"type": "http", "client": ("10.0.0.9", 1), "headers": headers})

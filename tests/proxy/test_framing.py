@@ -133,3 +133,9 @@ def test_an_upgrade_loses_neither_its_body_nor_what_follows(how: str, size: int)
         b"PUT",
         "end",
     ]
+
+
+def test_any_number_of_upgrades_in_a_row_is_read() -> None:
+    heard = Heard()
+    heard.parser.feed_data(FIRST["no body"][0] * 2000 + SECOND)
+    assert heard.events.count("end") == 2001

@@ -39,6 +39,18 @@ async def test_what_came_is_counted_until_its_request_is_over() -> None:
     assert held.used == 0
 
 
+async def test_what_only_passes_is_not_held() -> None:
+    held = HeldBytes(100)
+    upload = Holding(Client(b"x" * 60, *[b"y" * 90] * 5), held)
+    assert len((await upload.receive())["body"]) == 60
+    upload.let_pass()
+    for _ in range(5):
+        assert len((await upload.receive())["body"]) == 90
+    assert held.used == 60, "what was read before is held to the end"
+    upload.leave()
+    assert held.used == 0
+
+
 async def test_one_too_many_is_told_to_come_again() -> None:
     held = HeldBytes(100)
     first = Holding(Client(b"x" * 90), held)

@@ -39,7 +39,13 @@ LIMIT = 10_000
 class Wire:
     """An edge with budgets before one upstream."""
 
-    def __init__(self, folder: Path, budgets: str, reply: FakeReply | UpstreamError | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        budgets: str,
+        reply: FakeReply | UpstreamError | None = None,
+        held: int = 1 << 20,
+    ) -> None:
         text = (
             f"{MINIMAL}access: {{anonymous: loopback}}\ncosts: {{assumed_output: 10, budgets: [{budgets}]}}\n"
         )
@@ -57,6 +63,7 @@ class Wire:
             self.heard, None, lambda: self.snapshot, self.counts, prices, holds, self.clock, self.spawn,
             lambda: f"s{next(names)}", self.heard,
         )  # fmt: skip
+        self.load = LoadGate(10, held)
         self.edge = Edge(
             chat=nobody,
             own=nobody,
@@ -65,7 +72,7 @@ class Wire:
             records=self.settling,
             clock=self.clock,
             new_request_id=lambda: "r1",
-            gate=LoadGate(10),
+            gate=self.load,
             models=ModelLists({}, 0, BY_FAMILY),
             budget=PlainBudget(self.gate, lambda: self.snapshot, LIMIT, 5.0),
         )
@@ -120,6 +127,18 @@ async def test_a_forwarded_call_is_set_aside_and_settled_byte_for_byte(tmp_path:
     assert wire.upstream.bodies == [BODY]
     assert await wire.spent() == (CALL, 0, 1)
     assert wire.heard.records[0].hold == "h1"
+
+
+async def test_what_is_read_before_it_is_forwarded_counts_among_all_that_is_held(tmp_path: Path) -> None:
+    wire = Wire(tmp_path, "{name: a, hard_usd: 1}", held=len(BODY) - 1)
+    status, body = await wire.send("/vendor/v1/completions", BODY)
+    assert (status, json.loads(body)["error"]["code"]) == (503, "overloaded")
+    assert wire.upstream.calls == []
+    assert wire.load.held.used == 0
+    # What is not read here passes, however long it is.
+    wire, kind = Wire(tmp_path, "", held=len(BODY) - 1), {"content-type": "application/octet-stream"}
+    assert (await wire.send("/vendor/v1/audio/transcriptions", *[b"x" * 100] * 5, headers=kind))[0] == 200
+    assert wire.load.held.used == 0
 
 
 async def test_over_the_limit_it_is_refused(tmp_path: Path) -> None:

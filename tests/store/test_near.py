@@ -126,3 +126,19 @@ def test_a_newer_answer_replaces_the_older() -> None:
     assert near.get(ACME, old.key) is new
     near.on_change(EntriesDeleted(ACME, (EntryId("b"),)))
     assert near.size == (0, 0)
+
+
+def test_two_tenants_may_have_an_entry_of_one_id() -> None:
+    near = held(10, 1 << 20)
+    mine, theirs = entry("a"), replace(entry("a"), tenant=TenantId("globex"))
+    near.put(mine, near.changes)
+    near.put(theirs, near.changes)
+    near.on_change(EntriesDeleted(ACME, (mine.id,)))
+    assert near.get(ACME, mine.key) is None, "deleted stays deleted"
+    assert near.get(theirs.tenant, theirs.key) is theirs
+    read_before = near.changes
+    near.on_change(EntryPut(ACME, mine.id))
+    near.on_change(EntriesDeleted(theirs.tenant, (theirs.id,)))
+    near.put(mine, read_before)
+    assert near.get(ACME, mine.key) is None
+    assert near.size == (0, 0)
