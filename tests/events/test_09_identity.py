@@ -151,6 +151,8 @@ def test_what_a_client_claims_counts_for_nothing(keyed: Proxy, upstream: Upstrea
     assert keyed.request("GET", "/metrics", headers={"x-forwarded-for": "127.0.0.1"}).status == 401
     told = {"content-type": "application/json", "x-forwarded-for": "127.0.0.1", **A}
     assert keyed.request("POST", "/semcache/explain", question("Why?"), told).status == 403
+    page = {"content-type": "application/json", "origin": "https://evil.example", **A}
+    assert keyed.request("POST", "/semcache/explain", question("Why?"), page).status == 403
 
 
 @pytest.mark.event(38)
