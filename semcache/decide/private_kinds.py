@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from semcache.decide.identifiers import Sign, is_card, is_iban, is_identity
+from semcache.decide.identifiers import Sign, is_card, is_identity
 from semcache.decide.private_numbers import is_french, is_german, is_italian, is_spanish
 from semcache.decide.wordlist import split
 
@@ -166,12 +166,25 @@ def _cards(text: str) -> Iterator[str]:
             yield digits
 
 
+def _account_size(text: str) -> int:
+    """Give the length of the longest account (see `is_iban`) that a text begins with, 0 for none.
+
+    What follows an account may be written in capitals, too. Each character is looked at once.
+    """
+    head = int("".join(str(int(char, 36)) for char in text[:4]))
+    size = rest = 0
+    for at, char in enumerate(text[4:34], 5):
+        value = int(char, 36)
+        rest = (rest * (10 if value < 10 else 100) + value) % 97
+        if at >= 15 and (rest * 1_000_000 + head) % 97 == 1:
+            size = at
+    return size
+
+
 def _accounts(text: str) -> Iterator[str]:
     for match in _compiled(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?!\w)").finditer(text):
         found = match.group().replace(" ", "")
-        # What follows an account may be written in capitals, too.
-        sizes = (size for size in range(len(found), 14, -1) if is_iban(found[:size]))
-        size = next(sizes, 0)
+        size = _account_size(found)
         if size and found[:size] not in _SHOWN:
             yield found[:size]
     said = r"(?i:\b(?:account|acct|konto|sort code|routing)(?: (?:number|no\.?|nr\.?))(?: is|:|,|=)? ?)(\d[\d -]{5,18}\d)|(?:账号|卡号|银行卡号?)(?:是|为|:|,)? ?(\d[\d ]{8,22}\d)"

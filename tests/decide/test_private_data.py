@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.core import Completion
-from semcache.decide.identifiers import Sign
+from semcache.decide.identifiers import Sign, is_iban
 from semcache.decide.private_data import PIECE, pieces, shared_texts, texts_of, values
 from semcache.decide.private_kinds import KINDS
 from semcache.decide.private_numbers import is_french, is_german, is_italian, is_spanish
@@ -185,3 +185,18 @@ def test_no_piece_is_slow(piece: str) -> None:
     began = time.process_time()
     values(text)
     assert time.process_time() - began < 0.25
+
+
+@given(st.from_regex(r"\A[A-Z]{2}[0-9]{2}[A-Z0-9]{11,28}\Z"), st.text("ABC123", max_size=6))
+def test_an_account_is_found_with_capitals_behind_it(account: str, behind: str) -> None:
+    text = account + behind
+    longest = max((size for size in range(15, 35) if is_iban(text[:size])), default=0)
+    found = {value for sign, value in values(text) if sign is Sign.ACCOUNT}
+    assert found == ({text[:longest]} if longest and len(text) <= 34 else set())
+
+
+@given(st.text("0123456789", min_size=11, max_size=26))
+def test_an_account_with_right_check_digits_is_one(rest: str) -> None:
+    moved = int(rest + "131400")
+    account = f"DE{98 - moved % 97:02d}{rest}"
+    assert (Sign.ACCOUNT, account) in values(f"Pay to {account}, please")
