@@ -80,6 +80,15 @@ class Confirming:
             return False
         return await self._counted(step, standing)
 
+    async def is_shared(self, step: Step) -> bool:
+        """True when there is a stored answer to an equal question that is not one person's alone for good.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        entry = await self._there(step)
+        return entry is not None and not entry.review.only
+
     async def heard(self, step: Step, hit: Hit, fresh: Completion) -> None:
         """Let a fresh answer to a near question count for the stored ones that say the same. Never fails."""
         for entry in (hit.entry, *hit.also):
@@ -107,6 +116,11 @@ class Confirming:
             return None
         # Who wants a fresh answer (no-cache, max-age=0), or was answered while another was, must not take from others what
         # they have confirmed.
+        return await self._there(step)
+
+    async def _there(self, step: Step) -> Entry | None:
+        """Give the entry of the exact key, if this asker could get it but for what they wished."""
+        policy = step.policy
         entry = await self.store.get_exact(policy.tenant, step.key)
         usual = replace(policy, max_age=_own_age(step))
         if entry is None or not is_servable(usual, Directives(), entry, self.clock.now(), step.asker):

@@ -84,7 +84,7 @@ class Memory:
                 if step.embedding is not None and self._closed_by_domain(step, step.embedding) is not None:
                     return False
             apart = await _is_private(step, completion)
-            if apart and not step.asking.is_person:
+            if apart and (not step.asking.is_person or await self._is_taken(step)):
                 return False
             if not apart and await self._stays(step, completion):
                 return False
@@ -113,6 +113,14 @@ class Memory:
         except StoreError as error:
             step.fault("store", error)
             return False
+
+    async def _is_taken(self, step: Step) -> bool:
+        """True when an answer stands under this key that others get: one person's own does not take its place."""
+        try:
+            return await self._confirming.is_shared(step)
+        except StoreError as error:
+            step.fault("store", error)
+            return True
 
     async def encode(self, step: Step) -> Embedding | None:
         """Embed beside the upstream call what will be stored; a failure is noted, not raised."""

@@ -256,6 +256,25 @@ async def test_no_wish_of_one_user_starts_the_count_of_others_again(shop: Shop, 
     assert await shop.asks("cid") == "exact:hit"
 
 
+@pytest.mark.parametrize("domain", ["chat", "loose"])
+async def test_an_answer_that_is_one_persons_takes_no_shared_one_from_the_others(
+    shop: Shop, domain: str
+) -> None:
+    shop.alive = False
+    for user in ("ann", "bob"):
+        await shop.asks(user, domain=domain)
+    shop.says = "Write to mallory.grey@quickmail.net."
+    assert (await shop.asks("mallory", no_read=True, domain=domain)).startswith("miss")
+    assert await shop.asks("cid", domain=domain) == "exact:hit"
+    # Where nothing is shared, what is hers is kept for her, and replaced by what is newer.
+    await shop.store.delete(Selector(ACME))
+    for _ in range(2):
+        shop.clock.at += 1
+        assert (await shop.asks("mallory", no_read=True, domain=domain)).startswith("miss")
+    (entry,) = await shop.held()
+    assert (entry.review.only, entry.created_at) == (entry.author, shop.clock.at)
+
+
 async def test_who_wants_nothing_kept_confirms_nothing(shop: Shop) -> None:
     await shop.asks("ann")
     assert await shop.asks("bob", no_store=True) == "miss:unconfirmed"
