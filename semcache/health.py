@@ -8,6 +8,7 @@ longer than a start does.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -106,6 +107,7 @@ class Health:
         vectors, namespaces = self.index.sizes()
         detail = {
             "starting": starting,
+            "worker": os.getpid(),
             "policy_generation": self.policies.generation,
             "policy_error": self.policies.last_error,
             "tenants": len(self.policies.current.tenants),

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,7 +84,7 @@ async def run_workers(order: WorkerOrder, settings: Settings, ready: Callable[[]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, crew.stop)
-    loop.add_signal_handler(signal.SIGHUP, crew.signal, signal.SIGHUP)
+    loop.add_signal_handler(signal.SIGHUP, crew.reload)
     keepers = [asyncio.ensure_future(crew.keep()) for _ in range(settings.workers)]
     try:
         if await crew.all_ready(settings.workers):
@@ -107,6 +107,8 @@ class _Crew:
         self._order = order
         self._environment = environment
         self._running: set[Process] = set()
+        self._hearing: set[Process] = set()
+        self._reloads = 0
         self._stopping = asyncio.Event()
         self._ready = 0
         self._changed = asyncio.Event()
@@ -115,13 +117,12 @@ class _Crew:
         """End all; said twice, at once and without draining."""
         self._stopping.set()
         self._changed.set()
-        self.signal(signal.SIGTERM)
+        _signal(self._running, signal.SIGTERM)
 
-    def signal(self, number: signal.Signals) -> None:
-        """Pass a signal on."""
-        for process in self._running:
-            if process.returncode is None:
-                process.send_signal(number)
+    def reload(self) -> None:
+        """Have all read their policies again; one that is still starting would end of the signal, and gets it later."""
+        self._reloads += 1
+        _signal(self._hearing, signal.SIGHUP)
 
     async def all_ready(self, count: int) -> bool:
         """Wait until so many workers take requests; False when they are to stop before."""
@@ -138,13 +139,19 @@ class _Crew:
         """
         was_ready = False
         while not self._stopping.is_set():
+            reloads = self._reloads
             process, is_ready = await self._start()
             self._running.add(process)
             if self._stopping.is_set():
                 process.terminate()
-            was_ready = await is_ready or was_ready
+            if await is_ready:
+                was_ready = True
+                self._hearing.add(process)
+                if self._reloads != reloads:
+                    _signal((process,), signal.SIGHUP)
             await process.wait()
             self._running.discard(process)
+            self._hearing.discard(process)
             if self._stopping.is_set():
                 return
             if not was_ready:
@@ -188,3 +195,10 @@ class _Crew:
         self._ready += is_ready
         self._changed.set()
         return is_ready
+
+
+def _signal(processes: Iterable[Process], number: signal.Signals) -> None:
+    """Send a signal to those that live."""
+    for process in processes:
+        if process.returncode is None:
+            process.send_signal(number)
