@@ -9,8 +9,10 @@ import signal
 import subprocess
 import time
 import urllib.error
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from semcache.errors import StoreError
 from semcache.store.embedded import server_binary
@@ -76,23 +78,21 @@ class Replica:
 
     async def until_well(self, patience: float = _PATIENCE) -> None:
         """Wait until nothing is degraded in any worker."""
-        await self._all_say(lambda state: state["status"] == "ready", patience)
+        await self._all_say(lambda state: bool(state["status"] == "ready"), patience)
 
     async def until_taken(self, generation: str, patience: float = _PATIENCE) -> None:
         """Wait until every worker has the policies of this generation."""
-        await self._all_say(lambda state: state["policy_generation"] == generation, patience)
+        await self._all_say(lambda state: bool(state["policy_generation"] == generation), patience)
 
-    async def _all_say(self, check, patience: float) -> None:
-        """Workers share a listener: that all say so is only known when it is heard many times running."""
-        until, heard = time.monotonic() + patience, 0
-        wanted = 1 if self.workers == 1 else 24
-        while heard < wanted:
+    async def _all_say(self, check: Callable[[dict[str, Any]], bool], patience: float) -> None:
+        """Wait for the word of each worker: they share a listener, and the busy one, which is late, seldom answers."""
+        until, said = time.monotonic() + patience, dict[int, bool]()
+        while len(said) < self.workers or not all(said.values()):
             with contextlib.suppress(urllib.error.URLError, ConnectionError):
                 state = await asyncio.to_thread(self.proxy.ready_detail)
-                heard = heard + 1 if check(state) else 0
-            if not heard:
-                assert time.monotonic() < until, f"{self.name} did not come to it"
-                await asyncio.sleep(0.03)
+                said[state["worker"]] = check(state)
+            assert time.monotonic() < until, f"{self.name} did not come to it: {said}"
+            await asyncio.sleep(0.01)
 
     async def kill(self) -> None:
         """Kill every process of it, without a word."""

@@ -192,7 +192,8 @@ class _Run:
                 self.tally.broken += 1
             else:
                 self.tally.faults.append(
-                    f"{number}: the connection to {replica.name} broke by itself: {reply}"
+                    f"{number} {self.book.sent[number]:.3f}: the connection to {replica.name} broke by itself: {reply}; "
+                    f"it wrote {''.join(replica.proxy.stderr[-5:])!r}"
                 )
             return
         self._judge(reply)
