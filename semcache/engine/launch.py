@@ -140,10 +140,12 @@ def _environment(own: Mapping[str, str], spec: EngineSpec) -> dict[str, str]:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Open the log for appending; a long one is set aside first, replacing the one before."""
+    """Open the log for appending, its owner's alone; a long one is set aside first, replacing the one before."""
     if path.exists() and path.stat().st_size > MAX_LOG_BYTES:
         path.replace(path.with_suffix(".log.1"))
-    return path.open("ab")
+    log = path.open("ab")
+    os.fchmod(log.fileno(), 0o600)
+    return log
 
 
 def last_line(path: Path) -> str:
