@@ -268,11 +268,17 @@ class ErasureShelf:
 
     async def _hits(self, tenant: TenantId, whom: Whom, *, remove: bool) -> int:
         hits, subject = self._of(tenant, "qs"), whom.subject.encode()
-        requests = [name[2:] async for name, value in self._fields(hits, b"u:*") if value == subject]
-        if remove:
-            for start in range(0, len(requests), _SOME):
-                keys = (hits, self._of(tenant, "qo"))
-                await self._link.run(self._scripts.hits, keys, requests[start : start + _SOME])
+        requests = {name[2:]: b"" async for name, value in self._fields(hits, b"u:*") if value == subject}
+        if not remove or not requests:
+            return len(requests)
+        order = self._of(tenant, "qo")
+        async for name, _ in self._scanned("ZSCAN", order, b"*"):
+            request = name.partition(b"\0")[0]
+            if request in requests:
+                requests[request] = name
+        told = [word for pair in requests.items() for word in pair]
+        for start in range(0, len(told), _SOME):
+            await self._link.run(self._scripts.hits, (hits, order), told[start : start + _SOME])
         return len(requests)
 
     async def _keys_gone(self, tenant: TenantId, pattern: str, *, remove: bool) -> int:
@@ -296,12 +302,14 @@ class ErasureShelf:
             if cursor == b"0":
                 return
 
-    async def _fields(self, key: bytes, pattern: bytes) -> AsyncIterator[tuple[bytes, bytes]]:
+    def _fields(self, key: bytes, pattern: bytes) -> AsyncIterator[tuple[bytes, bytes]]:
+        return self._scanned("HSCAN", key, pattern)
+
+    async def _scanned(self, word: str, key: bytes, pattern: bytes) -> AsyncIterator[tuple[bytes, bytes]]:
+        """Yield the pairs of a hash (`HSCAN`) or a sorted set (`ZSCAN`); some may come twice."""
         cursor: Reply = b"0"
         while True:
-            reply = a_list(
-                await self._link.call("HSCAN", key, cursor, "MATCH", pattern, "COUNT", _SOME), 2, 2
-            )
+            reply = a_list(await self._link.call(word, key, cursor, "MATCH", pattern, "COUNT", _SOME), 2, 2)
             flat = a_list(reply[1])
             for at in range(0, len(flat) - 1, 2):
                 yield some_bytes(flat[at]), some_bytes(flat[at + 1])

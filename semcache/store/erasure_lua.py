@@ -42,22 +42,17 @@ return gone
 
 _HITS = """#!lua flags=allow-oom
 local gone = 0
-local names = {}
-for i = 1, #ARGV do names[ARGV[i]] = true end
-for i = 1, #ARGV do
-  if redis.call('HDEL', KEYS[1], 'r:'..ARGV[i]) == 1 then gone = gone + 1 end
-  redis.call('HDEL', KEYS[1], 'u:'..ARGV[i])
-end
-for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  local request, entry = string.match(name, '^(%Z*)%z(.*)$')
-  if request and names[request] then
-    redis.call('ZREM', KEYS[2], name)
-    if redis.call('HGET', KEYS[1], 'e:'..entry) == request then redis.call('HDEL', KEYS[1], 'e:'..entry) end
-  end
+for i = 1, #ARGV, 2 do
+  local request, name = ARGV[i], ARGV[i + 1]
+  if redis.call('HDEL', KEYS[1], 'r:'..request) == 1 then gone = gone + 1 end
+  redis.call('HDEL', KEYS[1], 'u:'..request)
+  redis.call('ZREM', KEYS[2], name)
+  local entry = string.match(name, '%z(.*)$')
+  if entry and redis.call('HGET', KEYS[1], 'e:'..entry) == request then redis.call('HDEL', KEYS[1], 'e:'..entry) end
 end
 return gone
 """
-"""Served hits; ARGV: names of requests."""
+"""Served hits; ARGV: the name of a request, and how it stands in the order of hits, again and again."""
 
 _FOLD = """#!lua flags=allow-oom
 local old = redis.call('HGET', KEYS[1], ARGV[1])

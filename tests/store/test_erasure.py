@@ -248,3 +248,18 @@ async def test_a_deleted_answer_stays_buried_for_as_long_as_it_would_have_lived(
         assert 8 * 3_600_000 < await link.call("PTTL", base + b"d:" + name.encode()) <= 9 * 3_600_000
     await link.aclose()
     assert not await scene.store.put(replace(long, epochs=Epochs((("key:key-of-long", 1),))))
+
+
+async def test_of_thousands_of_hits_those_of_somebody_go(scene: Scene) -> None:
+    one = ServedHit("", EntryId("e"), "chat", "", exact=True, bin=None, at=time.time())
+    hits = [
+        replace(one, request=f"r{n}", entry=EntryId(f"e{n}"), subject=ANN if n % 2 else BOB)
+        for n in range(3000)
+    ]
+    await scene.evidence.hits.note(ACME, hits)
+    assert (await scene.shelf.erase(ACME, WHOM, time.time())).hits == 1500
+    for n in range(0, 3000, 250):
+        assert await scene.evidence.hits.by_request(ACME, f"r{n + 1}") is None
+        assert await scene.evidence.hits.by_entry(ACME, EntryId(f"e{n + 1}"), "") is None
+        assert await scene.evidence.hits.by_entry(ACME, EntryId(f"e{n}"), "") == hits[n]
+    assert (await scene.shelf.count(ACME, WHOM)).total == 0
