@@ -6,6 +6,9 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
 
 from semcache.core import EncoderId
 from semcache.embed.router import RoutedEncoder
@@ -17,10 +20,14 @@ from semcache.lookup.milvus_index import MilvusIndex
 from semcache.lookup.milvus_link import MilvusLink, MilvusRules
 from semcache.lookup.mirror import gpu_factory
 from semcache.lookup.placing import FollowedIndex
+from semcache.lookup.snapshot_shelf import Shelf
 from semcache.ports import Change, EntryPut
 from semcache.process import Tasks
 from semcache.settings import Settings, resolve_secret
 from semcache.store.redis_store import RedisStore
+
+_log = structlog.get_logger()
+_FOLDER = "index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +96,25 @@ async def indexing(
         return encoder.generations() if encoder is not None else frozenset()
 
     async with AsyncExitStack() as stack, Tasks() as tasks:
+        if settings.index.backend == "milvus" or not settings.index.snapshots:
+            _forgotten(settings.data / _FOLDER)
         if settings.index.backend == "milvus":
             yield _shared(settings, store, encoder, on_change, generations, stack, tasks)
         else:
             yield _own(settings, store, encoder, on_change, generations, stack, tasks)
+
+
+def _forgotten(folder: Path) -> None:
+    """Delete what was written before snapshots were switched off: what is erased from now on would stay in it."""
+    shelf = Shelf(folder)
+    try:
+        shelf.purge()
+    except OSError as error:
+        _log.error(
+            "index snapshots that nobody uses cannot be deleted: delete them by hand", problem=str(error)
+        )
+    finally:
+        shelf.close()
 
 
 _Generations = Callable[[], frozenset[EncoderId]]
@@ -115,7 +137,7 @@ def _own(
         tasks.spawn(follower.run())
         return Indexing(index, follower, None)
     keeper = Keeper(
-        settings.data / "index", index, generations, tuning=KeepingTuning(every=told.snapshot_every)
+        settings.data / _FOLDER, index, generations, tuning=KeepingTuning(every=told.snapshot_every)
     )
     stack.push_async_callback(keeper.aclose)
 
