@@ -91,7 +91,7 @@ def _operations(console: Console, arguments: argparse.Namespace, folder: Path) -
     failed = bool(tally.leaks or tally.faults or fallen)
     if failed:
         console.print(f"seed {plan.seed}; the last operations:")
-        for line in (*tally.done, *tally.last):
+        for line in (*tally.happened, *tally.done, *tally.last):
             console.print(line, highlight=False)
     return int(failed)
 

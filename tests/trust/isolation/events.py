@@ -43,7 +43,7 @@ class Events:
             before = self.clock()
             name = await self._one(kind)
             self.tally.events[name] += 1
-            self.tally.done.append(f"-- {name}: {before:.3f} to {self.clock():.3f}")
+            self.tally.happened.append(f"{name}: {before:.3f} to {self.clock():.3f}")
 
     async def _one(self, kind: str) -> str:
         match kind:

@@ -69,7 +69,9 @@ class Tally:
     last: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST))
     """The last replies."""
     done: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST * 10))
-    """The last acts and events."""
+    """The last acts."""
+    happened: list[str] = field(default_factory=list)
+    """All events, and from when to when."""
     seconds: float = 0.0
     calls: int = 0
     latest: float = 0.0

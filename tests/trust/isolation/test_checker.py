@@ -183,6 +183,16 @@ def test_a_key_that_lets_nobody_in_is_caught() -> None:
     assert not book.refused(reply(asked(key="sk-acme-2"), status=401))
 
 
+def test_a_caller_is_refused_while_its_tenant_goes_and_at_no_other_time() -> None:
+    refused = reply(asked(), status=401)
+    assert changed(State.USER).refused(refused)
+    assert not changed(State.REMOVED, begun=ASKED_AT, taken=None).refused(refused), "let in, and then gone"
+    assert changed(State.REMOVED).refused(refused), "a stranger's by then"
+    back = changed(State.REMOVED)
+    back.policy_begun("acme", State.BASE, ASKED_AT)
+    assert back.refused(refused), "nobody who comes back is nobody's"
+
+
 def test_a_mode_of_equal_requests_serves_none_by_meaning() -> None:
     gamma = replace(ONE, tenant="gamma", key="sk-gamma-1")
     book = book_of(gamma)
