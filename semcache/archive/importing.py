@@ -20,6 +20,7 @@ from semcache.archive.errors import ArchiveError
 from semcache.archive.journal import Erasure
 from semcache.archive.lines import Head, UnfitError, read_entry
 from semcache.archive.reading import Checked
+from semcache.archive.soundness import is_sound
 from semcache.core import EncoderId, Entry, EntryId, Review, ReviewStatus, TenantId
 from semcache.errors import StoreError
 from semcache.ports import Clock
@@ -169,6 +170,8 @@ class _Importer:
         now = self._doors.clock.now()
         try:
             told = read_entry(body, self._terms.tenant, now)
+            if not is_sound(told.completion):
+                raise UnfitError("malformed")
             entry = await self._ready(told, now)
             if not self._terms.dry_run:
                 await self._put(entry)

@@ -42,7 +42,10 @@ def made(name: str, now: float | None = None, **changes: object) -> Entry:
         model="small",
         prompt=f"what is {name}? 名",
         completion=Completion(
-            body=b'{"choices":[{"index":0}]}', usage=Usage(3, 5, 1), chunks=b"[1]", native=b'{"a":"\xc3\xa9"}'
+            body=b'{"object":"chat.completion","choices":[{"index":0,"message":{"content":"yes"},"finish_reason":"stop"}]}',
+            usage=Usage(3, 5, 1),
+            chunks=b"[1]",
+            native=b'{"a":"\xc3\xa9"}',
         ),
         created_at=at - 60,
         expires_at=at + 3600,

@@ -14,7 +14,8 @@ from semcache.archive.exporting import Wanted, export_lines
 from semcache.archive.importing import Doors, Report, Terms, import_entries
 from semcache.archive.journal import Erasure
 from semcache.archive.reading import checked
-from semcache.core import EncoderId, EntryId, ReviewStatus, TenantId
+from semcache.core import Completion, EncoderId, EntryId, ReviewStatus, TenantId
+from semcache.dialects.embeddings.answer import kept
 from semcache.ports import Selector
 from semcache.review_rules import WHOLE
 from semcache.store.embedded import ValkeyChild
@@ -285,3 +286,23 @@ async def test_who_is_erased_while_an_export_runs_is_not_taken_back(here: Scene)
     report = await here.take(text)
     assert report.imported == 0
     assert set(report.skipped) == {"invalidated"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{}", b'{"choices":null}', b'{"choices":[1]}', b'{"choices":[{"index":0,"message":{"content":5}}]}'],
+)
+async def test_an_answer_that_would_fail_the_requests_it_is_served_to_stays_away(
+    here: Scene, body: bytes
+) -> None:
+    odd, good = made("odd"), made("good")
+    odd = replace(odd, completion=replace(odd.completion, body=body, native=None))
+    report = await here.take(export([odd, good]))
+    assert (report.imported, dict(report.skipped)) == (1, {"malformed": 1})
+    assert await here.ids() == {"good"}
+
+
+async def test_embeddings_come_back(here: Scene) -> None:
+    found = kept({"object": "list", "data": [{"index": 0, "embedding": [0.5]}], "model": "m"})
+    assert isinstance(found, Completion)
+    assert (await here.take(export([made("vectors", completion=found)]))).imported == 1

@@ -9,7 +9,7 @@ import pytest
 
 from semcache.core import Completion, Entry, EntryId
 from semcache.dialects.chat.answer import complete
-from semcache.dialects.dialect import Dialect
+from semcache.dialects.dialect import Dialect, Wanted
 from semcache.dialects.repeating import Repeatable
 from semcache.dialects.table import ALL
 from tests.decide.build import entry
@@ -102,3 +102,26 @@ def test_memory_is_bounded_and_the_oldest_goes_first() -> None:
     assert dialect.asked == 10
     ask(memo, entry("e6", completion=PLAIN), dialect)
     assert dialect.asked == 11
+
+
+SHAPES = (
+    b"{}",
+    b"[]",
+    b"[1]",
+    b'[{"choices":[1]}]',
+    b'[{"choices":null}]',
+    b'{"content":5}',
+    b'{"output":[1]}',
+)
+
+
+@pytest.mark.parametrize("dialect", ALL)
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_no_proxy_has_put_together_is_not_repeated(dialect: Dialect, stream: bool) -> None:
+    repeatable = Repeatable()
+    for chunks in (None, *SHAPES):
+        for native in (None, *SHAPES):
+            odd = replace(PLAIN, chunks=chunks, native=native)
+            one = entry(f"{chunks!r}{native!r}", completion=odd)
+            if repeatable(one, dialect, stream=stream):
+                dialect.layout(odd, Wanted(stream, include_usage=stream)).whole(b"x", b"1")
