@@ -90,6 +90,11 @@ def test_redis_is_out_of_reach_and_forgets_nothing() -> None:
     assert command[command.index("--appendonly") + 1] == "yes"
 
 
+def test_the_api_alone_is_for_other_machines() -> None:
+    ports = {name: port for name, service in SERVICES.items() for port in service.get("ports", [])}
+    assert [name for name, port in ports.items() if not port.startswith("127.0.0.1:")] == ["gateway"]
+
+
 def test_containers_have_time_to_drain() -> None:
     seconds = float(SERVICES["semcache-1"]["stop_grace_period"].removesuffix("s"))
     assert seconds > 30  # the default of limits.drain_seconds
