@@ -33,15 +33,21 @@ end
 local function hold(set, who, by)
   if tonumber(redis.call('ZINCRBY', set, by, who)) <= 0 then redis.call('ZREM', set, who) end
 end
+-- What it takes is not known where another version dropped it (`size` nil): then as much as its holder's others on average.
 local function part(id, size)
   local who = redis.call('HGET', own, id)
   if not who then return end
   redis.call('HDEL', own, id)
   for i = 1, #who, 9 do
     local one = string.sub(who, i, i + 8)
+    local number, bytes = base..'hn'..string.sub(one, 1, 1), base..'hb'..string.sub(one, 1, 1)
+    local by = size
+    if not by then
+      by = (tonumber(redis.call('ZSCORE', bytes, one)) or 0) / math.max(1, tonumber(redis.call('ZSCORE', number, one)) or 1)
+    end
     redis.call('ZREM', base..'h:'..one, id)
-    hold(base..'hn'..string.sub(one, 1, 1), one, -1)
-    hold(base..'hb'..string.sub(one, 1, 1), one, -size)
+    hold(number, one, -1)
+    hold(bytes, one, -by)
   end
 end
 -- It takes so many bytes more.

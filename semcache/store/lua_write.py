@@ -119,7 +119,7 @@ local function crowd(room, keep, limit, gone)
     local h = peek(id)
     if not redis.call('ZSCORE', age, id) then
       -- Dropped by a version that had no scores.
-      unrate(id, 0)
+      unrate(id)
     elseif h and verified(h) and not far then
       -- Verified by one.
       part(id, tonumber(redis.call('HGET', meta, id)) or 0)
