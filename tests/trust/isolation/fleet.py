@@ -86,11 +86,11 @@ class Replica:
 
     async def _all_say(self, check: Callable[[dict[str, Any]], bool], patience: float) -> None:
         """Wait for the word of each worker: they share a listener, and the busy one, which is late, seldom answers."""
-        until, said = time.monotonic() + patience, dict[int, bool]()
-        while len(said) < self.workers or not all(said.values()):
+        until, said = time.monotonic() + patience, dict[int, dict[str, Any]]()
+        while len(said) < self.workers or not all(map(check, said.values())):
             with contextlib.suppress(urllib.error.URLError, ConnectionError):
                 state = await asyncio.to_thread(self.proxy.ready_detail)
-                said[state["worker"]] = check(state)
+                said[state["worker"]] = state
             assert time.monotonic() < until, f"{self.name} did not come to it: {said}"
             await asyncio.sleep(0.01)
 
