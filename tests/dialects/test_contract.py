@@ -294,7 +294,12 @@ def test_a_native_answer_comes_back_equal(dialect: Dialect, data: st.DataObject,
     if dialect.can_replay(outcome, stream=True):
         reply = dialect.layout(outcome, by.wanted(stream=True)).whole(by.ID, by.CREATED)
         again = by.assembled(dialect, reply, stream=True)
-        assert by.answer_of(again) == by.answer_of(outcome)
+        assert isinstance(again, Completion)
+        if again.chunks is None:
+            assert by.answer_of(again) == by.answer_of(outcome)
+        else:
+            # Words beside a list of log probabilities cannot be put together: the stream is kept as it came.
+            assert b"markfield" in again.chunks
         assert b"markfield" in reply
 
 
