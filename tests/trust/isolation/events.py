@@ -76,6 +76,7 @@ class Events:
         return f"policy {state.value}"
 
     async def _kill(self, replica: Replica) -> str:
+        self.book.kills.append((replica.name, self.clock()))
         await replica.kill()
         await asyncio.sleep(self.by.uniform(0.0, 0.5))
         await replica.start()

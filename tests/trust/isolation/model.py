@@ -115,10 +115,11 @@ class Era:
 
 @dataclass(slots=True)
 class Kept:
-    """An answer that is known to lie in the store."""
+    """An answer that is known to lie in the store; `by`: the replica that streamed it, and stores it behind the end."""
 
     made: Made
     at: float
+    by: str = ""
 
 
 @dataclass(slots=True)
@@ -141,6 +142,8 @@ class Book:
     """When each ask was sent."""
     crashes: list[tuple[float, float]] = field(default_factory=list)
     """When the store was away, until every replica was well again."""
+    kills: list[tuple[str, float]] = field(default_factory=list)
+    """Which replica was killed when."""
     latest: float = 0.0
     """Longest time after its acknowledgement that something withdrawn was still served, in seconds."""
 
@@ -307,7 +310,8 @@ class Book:
         if exact is None or reply.outcome != "miss" or not own:
             return
         ask = made.ask
-        kept = self.kept[(exact, ask.dialect)] = Kept(made, reply.ended)
+        by = "" if reply.stored else reply.replica
+        kept = self.kept[(exact, ask.dialect)] = Kept(made, reply.ended, by)
         if not ask.tools:
             self.meeting[(exact.seat, ask.dialect, ask.wish.name, ask.topic)][ask.text] = kept
 
@@ -338,6 +342,8 @@ class Book:
     def _lies(self, kept: Kept, reply: Reply) -> bool:
         """True when nothing can have taken an answer away since it was made."""
         if self._may_be_lost(kept.at):
+            return False
+        if any(name == kept.by and at - LOST <= kept.at <= at + GRACE for name, at in self.kills):
             return False
         for one in self.covering(kept.made):
             if one.void:

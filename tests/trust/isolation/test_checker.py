@@ -339,3 +339,15 @@ def test_nothing_is_expected_while_the_store_is_away() -> None:
     book.crashes.append((ASKED_AT - 1, ASKED_AT + 1))
     assert book.expects(reply(asked())) == ""
     assert book.expects(reply(asked(), at=ASKED_AT + 5)) == "exact"
+
+
+def test_what_was_streamed_by_a_replica_that_is_killed_is_not_known_to_be_stored() -> None:
+    book = book_of(ONE)
+    book.keep(reply(replace(ONE, stream=True), "miss", at=20.0))
+    assert book.expects(reply(asked())) == "exact"
+    book.kills.append(("two", 21.0))
+    assert book.expects(reply(asked())) == "exact"
+    book.kills.append(("one", 21.0))
+    assert book.expects(reply(asked())) == ""
+    book.keep(reply(ONE, "miss", at=20.0, stored=True))
+    assert book.expects(reply(asked())) == "exact", "told to be stored"
