@@ -129,7 +129,7 @@ class RedisVerdicts:
             ready = await packed(changed, self._clock.now(), self._rules.quota_of)
             if ready is None:
                 return None
-        takes = changed is None or changed.status is ReviewStatus.REJECTED
+        takes = changed is None or changed.status is ReviewStatus.REJECTED or bool(bar)
         script = self._scripts.less if takes else self._scripts.apply
         line = await self._applied(expected, ready, act, tuple(bar), tuple(unbar), script)
         if line is not None:

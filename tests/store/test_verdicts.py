@@ -151,9 +151,9 @@ async def test_a_key_of_another_type_stops_a_verdict_before_it_begins(
 async def test_a_full_server_still_takes_answers_away(
     store: RedisStore, verdicts: RedisVerdicts, lone: ValkeyChild
 ) -> None:
-    made, other = entry(), entry("e2")
-    assert await store.put(made)
-    assert await store.put(other)
+    made, other, third = entry(), entry("e2"), entry("e3")
+    for one in (made, other, third):
+        assert await store.put(one)
     await command(lone.url, "CONFIG", "SET", "maxmemory", 1)
     with pytest.raises(StoreError) as full:
         await verdicts.apply(made, changed(made), act())
@@ -164,6 +164,11 @@ async def test_a_full_server_still_takes_answers_away(
     assert found is not None
     assert await verdicts.apply(found, changed(found, ReviewStatus.REJECTED), act("reject"))
     assert await verdicts.apply(other, None, act("reject"))
+    barred = dataclasses.replace(third, version=third.version + 1)
+    assert await verdicts.apply(third, barred, act("bar"), bar=("bb",))
+    (kept,) = await store.get_many(ACME, [third.id])
+    assert kept is not None
+    assert "bb" in kept.barred
     assert await store.get_exact(ACME, made.key) is None
     assert await verdicts.broken(ACME) is None
     await command(lone.url, "CONFIG", "SET", "maxmemory", 0)
@@ -244,7 +249,7 @@ async def test_a_repeated_call_whose_reply_was_lost_counts_once(
 
     async def twice(script: object, keys: object, arguments: object) -> object:
         nonlocal sent
-        if script in (verdicts._scripts.apply, verdicts._scripts.bar, verdicts._scripts.note):
+        if script in (verdicts._scripts.less, verdicts._scripts.bar, verdicts._scripts.note):
             sent += 1
             await run(script, keys, arguments)  # type: ignore[arg-type] # handed through
         return await run(script, keys, arguments)  # type: ignore[arg-type] # handed through
