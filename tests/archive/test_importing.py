@@ -55,13 +55,13 @@ class Scene:
         asked = Wanted(
             Selector(ACME, **{k: v for k, v in wanted.items() if k != "verified"}),
             bool(wanted.get("verified")),
-        )  # type: ignore[arg-type]
-        lines = export_lines(self.store, asked, self.clock.now(), [MINI], ignore)  # type: ignore[arg-type]
+        )  # type: ignore[arg-type]  # a table of any fields
+        lines = export_lines(self.store, asked, self.clock.now(), [MINI], ignore)  # type: ignore[arg-type]  # a table of any fields
         return b"".join([line async for line in lines])
 
     async def take(self, text: bytes, **terms: object) -> Report:
         doors = Doors(self.store, self.standings, self.verdicts, self.clock, self.erasures)
-        told = Terms(**{"tenant": ACME, **terms})  # type: ignore[arg-type]
+        told = Terms(**{"tenant": ACME, **terms})  # type: ignore[arg-type]  # a table of any fields
         return await import_entries(checked(file_of(text)), doors, told, ignore)
 
     async def words(self) -> list[str]:
@@ -277,7 +277,7 @@ async def test_who_is_erased_while_an_export_runs_is_not_taken_back(here: Scene)
         assert await here.store.put(made(f"e{n:03}", subject="ee" * 12, embedding=None))
     lines: list[bytes] = []
     wanted = Wanted(Selector(ACME))
-    async for line in export_lines(here.store, wanted, time.time(), [], ignore):  # type: ignore[arg-type]
+    async for line in export_lines(here.store, wanted, time.time(), [], ignore):  # type: ignore[arg-type]  # a table of any fields
         lines.append(line)
         if len(lines) == 100:
             await here.store.delete(Selector(ACME, subject="ee" * 12))
