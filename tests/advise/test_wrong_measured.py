@@ -88,6 +88,7 @@ async def inside(rig: Rig, clock: LogClock, file: str, seed: int, count: int) ->
     return held[0], held[1]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_the_true_share_lies_in_both_intervals() -> None:
     async with rigged() as (rig, clock):

@@ -256,6 +256,7 @@ def test_another_encoder_keeps_hits_and_compares_no_old_vectors(
         assert looked(proxy, "How can I park a car?") == "semantic"
 
 
+@pytest.mark.slow
 def test_vectors_made_beforehand_are_there_at_the_start(upstream: UpstreamServer, tmp_path: Path) -> None:
     e5 = {"SEMCACHE_ENCODER__LATIN": "multilingual-e5-small"}
     with running(tmp_path / "data", "--upstream", upstream.url, every_script=True, **e5) as proxy:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.e2e.running import Proxy
 from tests.e2e.test_review import Admin
 
-EXAMPLES = 12
+EXAMPLES = 6
 """Requests an operation, valid and not, in the default run."""
 MANY = 400
 

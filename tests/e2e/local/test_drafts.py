@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.e2e.running import Proxy, Reply
 
 NEAR = [
@@ -29,6 +31,7 @@ def ask(proxy: Proxy, question: str, *, plainly: bool = False, **fields: Any) ->
     return reply
 
 
+@pytest.mark.slow
 def test_a_drafted_answer_is_the_plain_answer(proxy: Proxy) -> None:
     """Asked once near a stored answer, and once by a client that wants nothing stored."""
     drafted, accepted = 0, 0

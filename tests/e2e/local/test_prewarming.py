@@ -37,6 +37,7 @@ def prewarmed(proxy: Proxy) -> int:
     return int(float(found[1])) if found else 0
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # a whole start of the engine lies in it
 def test_the_first_request_after_a_restart_finds_its_system_prompt(proxy: Proxy) -> None:
     # Nothing but the words that open any conversation, which others had.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.running import Reply, running
 from tests.fakes.upstream_server import Behaviour, ByRequest, Seen, chat_json, in_thread
 
@@ -17,6 +19,7 @@ def answering(seen: Seen) -> Behaviour:
     return chat_json("".join(chance.choices(_LETTERS, k=300_000)))
 
 
+@pytest.mark.slow
 def test_a_full_store_forgets_nothing_and_costs_nobody_an_answer(tmp_path: Path) -> None:
     settings = {"SEMCACHE_STORE__MAX_BYTES": str(5 << 20), "SEMCACHE_STORE__NEAR_ENTRIES": "0"}
     with (

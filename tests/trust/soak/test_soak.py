@@ -46,6 +46,7 @@ def test_a_few_odd_looks_do_not_move_a_slope() -> None:
     assert quantile([], 0.5) == 0.0
 
 
+@pytest.mark.slow
 def test_a_proxy_under_mixed_load_answers_rightly_and_keeps_its_quota(tmp_path: Path) -> None:
     found = soak(tmp_path, seconds=5.0, rate=30.0, entries=ENTRIES)
     assert not found.heard.wrong
