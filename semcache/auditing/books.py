@@ -6,6 +6,7 @@ few calls. While that is away counts wait, bounded, and served hits are let go. 
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ class Books:
         self._hits = hits
         self._pages: dict[Place, _Page] = {}
         self._served: dict[TenantId, deque[ServedHit]] = {}
+        self._writing = asyncio.Lock()
 
     def count(self, tenant: TenantId, domain: str, word: str, by: int = 1) -> None:
         """Add to a tally."""
@@ -70,9 +72,15 @@ class Books:
     async def flush(self, at: float) -> bool:
         """Write everything; False when the evidence was away, and the counts wait.
 
+        Where somebody else is writing, that is waited for: what they took away is written too by then.
+
         Args:
             at: Unix seconds.
         """
+        async with self._writing:
+            return await self._flush(at)
+
+    async def _flush(self, at: float) -> bool:
         well = True
         for tenant, kept in self._taken():
             try:
