@@ -287,9 +287,14 @@ class Renewing:
         finally:
             watching.cancel()
             told = renewal.progress
-            _log.info(
-                "vectors renewed", made=told.made, ready=told.ready, bound=told.bound, whole=not lost.is_set()
-            )
+            if told.made or told.ready or told.bound:
+                _log.info(
+                    "vectors renewed",
+                    made=told.made,
+                    ready=told.ready,
+                    bound=told.bound,
+                    whole=not lost.is_set(),
+                )
         if not lost.is_set():
             await self.shelf.settle(self.encoder.roles)
         await self.shelf.lease(self.holder, 0)
