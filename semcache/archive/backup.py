@@ -21,9 +21,9 @@ from pathlib import Path
 
 from semcache.archive import journal, manifest
 from semcache.archive.errors import ArchiveError
-from semcache.archive.files import synced
 from semcache.archive.manifest import Manifest
 from semcache.archive.receipts import FOLDER
+from semcache.cost.segments import synced
 from semcache.errors import StoreError
 from semcache.store.compaction import FileWriter
 from semcache.store.embedded import ChildRules, ValkeyChild, embedded_url

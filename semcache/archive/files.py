@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from semcache.cost.segments import synced
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
@@ -30,16 +32,3 @@ def whole(path: Path) -> Iterator[BinaryIO]:
             temporary.unlink(missing_ok=True)
         raise
     synced(path.parent)
-
-
-def synced(folder: Path) -> None:
-    """Make names in a folder last.
-
-    Raises:
-        OSError: it cannot be done.
-    """
-    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -19,7 +19,8 @@ from typing import Any
 import orjson
 
 from semcache.archive.errors import ArchiveError
-from semcache.archive.files import synced, whole
+from semcache.archive.files import whole
+from semcache.cost.segments import synced
 
 NAME = "erasures.jsonl"
 _LONGEST = 1 << 20
