@@ -37,6 +37,7 @@ from semcache.core import (
 )
 from semcache.decide.context import Judge
 from semcache.decide.decision import Candidate
+from semcache.decide.remembering import Remembered
 from semcache.embed.open import open_encoder
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import EncoderError
@@ -154,7 +155,9 @@ def forget() -> None:
             continue
         for thing in list(vars(module).values()):
             info = getattr(thing, "cache_info", None)
-            if info is not None and (info().maxsize or 0) > _TABLES:
+            if isinstance(thing, Remembered):
+                thing.forget()
+            elif info is not None and (info().maxsize or 0) > _TABLES:
                 thing.cache_clear()
 
 

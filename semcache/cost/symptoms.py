@@ -61,18 +61,25 @@ def _spans(codes: NDArray[np.uint32], span: int) -> NDArray[np.uint64]:
 class Retries:
     """Remembers who asked what moments ago, to tell that the same is asked again.
 
-    A caller that asks the very same again right after an answer was not content with it, or did not get it. Bounded:
-    what was asked longest ago is forgotten first. Keeps no time of its own.
+    A caller that asks the very same again right after an answer was not content with it, or did not get it. Bounded by
+    time and number: what was answered longest ago is forgotten first. Keeps no time of its own.
 
     Args:
         within: seconds.
         most: requests remembered.
+        longest: seconds that a request takes at most; one that takes longer may be no retry.
     """
 
-    def __init__(self, within: float = 60.0, most: int = 50_000) -> None:
+    def __init__(self, within: float = 60.0, most: int = 50_000, longest: float = 120.0) -> None:
         self._within = within
         self._most = most
+        self._kept = within + longest
         self._asked: OrderedDict[tuple[str, str], float] = OrderedDict()
+
+    @property
+    def held(self) -> int:
+        """Requests remembered."""
+        return len(self._asked)
 
     def seen(self, tenant: str, digest: str, began: float, now: float) -> bool:
         """Note that a model (or an error) has answered, and say whether the same had been answered just before.
@@ -88,6 +95,6 @@ class Retries:
         place = (tenant, digest)
         before = self._asked.pop(place, None)
         self._asked[place] = now
-        if len(self._asked) > self._most:
+        while len(self._asked) > self._most or now - next(iter(self._asked.values())) > self._kept:
             self._asked.popitem(last=False)
         return before is not None and before <= began and began - before <= self._within

@@ -33,10 +33,9 @@ from semcache.decide import (
 from semcache.decide.hidden import pictured
 from semcache.decide.marks import Found, Lexicon, build
 from semcache.decide.number_digits import negatives
+from semcache.decide.remembering import remembered
 from semcache.decide.text import Text, read, without
 
-_REMEMBERED_LENGTH = 2_000
-"""Characters up to which the features of a text are kept: a bound on memory, not on what is read."""
 _FAMILIES = (
     dates.FAMILY,
     formats.FAMILY,
@@ -98,13 +97,9 @@ def _phrasal() -> dict[str, str]:
     return poles.phrasal_bases()
 
 
+@remembered(len)
 def features(text: str) -> Features:
     """Read a text for comparison with many others."""
-    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH else extract(text)
-
-
-@lru_cache(maxsize=4096)
-def _remembered(text: str) -> Features:
     return extract(text)
 
 

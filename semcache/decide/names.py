@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from semcache.decide.remembering import LONGEST_WORD
 from semcache.decide.spelling import is_slip
 from semcache.decide.text import HAN, Text, Token, is_han
 from semcache.decide.wordlist import split
@@ -246,9 +247,13 @@ def _is_acronym(acronym: str, name: str) -> bool:
     return 2 <= len(acronym) <= _ACRONYM and name[0] in acronym
 
 
-@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Give a name without plural or adjective ending (`PDFs`, `Mongolian`, `Swedish`)."""
+    return _stem(word) if len(word) <= LONGEST_WORD else word
+
+
+@lru_cache(maxsize=16_384)
+def _stem(word: str) -> str:
     for ending in ("ies", "es", "s", "ian", "an", "n", "ese", "ish", "e", "a", "y"):
         if word.endswith(ending) and len(word) - len(ending) >= (2 if ending == "s" else 4):
             return word[: -len(ending)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.decide.numerals import cardinals
+from semcache.decide.remembering import LONGEST_WORD
 from semcache.decide.text import Token, is_han
 from semcache.decide.wordlist import split
 
@@ -155,9 +156,13 @@ def _person(words: Sequence[str]) -> str:
     return "" if acts == suffers else "subject" if acts else "object"
 
 
-@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Give a crude stem: irregular forms by table, regular endings cut."""
+    return _stem(word) if len(word) <= LONGEST_WORD else word
+
+
+@lru_cache(maxsize=16_384)
+def _stem(word: str) -> str:
     if word in _STEM_OF:
         return _STEM_OF[word]
     for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):

@@ -34,7 +34,7 @@ from semcache.policy.match import (
 from semcache.policy.prefix import NOTHING_PUBLIC, PrefixRules, PublicMessages, prefix_rules
 from semcache.policy.schema import PolicyFile
 
-MEMO_ENTRIES = 4096
+MEMO_ENTRIES = 1024
 MEMO_TEXT = 1024
 """Characters of a system prompt kept as they are in the memo; longer ones by digest."""
 MEMO_NAME = 256

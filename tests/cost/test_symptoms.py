@@ -115,6 +115,17 @@ def test_what_was_asked_before_the_answer_came_is_no_retry() -> None:
     assert not retries.seen("acme", "d", began=1, now=6)
 
 
+def test_what_nobody_asks_again_is_forgotten() -> None:
+    retries = Retries(within=60.0, longest=120.0)
+    for at in range(1000):
+        assert not retries.seen("acme", f"d{at}", at, at)
+    assert retries.held == 181
+    assert retries.seen("acme", "d950", began=1000, now=1100)  # it took a while
+    assert not retries.seen("acme", "new", began=1200, now=1200)
+    assert retries.held == 2
+    assert not retries.seen("acme", "d951", began=1000, now=1201)
+
+
 def test_what_is_remembered_is_bounded() -> None:
     retries = Retries(within=1000, most=3)
     for at in range(4):

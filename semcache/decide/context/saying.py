@@ -15,6 +15,7 @@ from semcache.decide.context.matter import value
 from semcache.decide.context.record import Record, load
 from semcache.decide.context.sayings import pieces
 from semcache.decide.context.words import base, spans, words_of
+from semcache.decide.remembering import remembered
 from semcache.decide.text import is_han
 
 Token = tuple[str, tuple[str, ...]]
@@ -22,7 +23,6 @@ Token = tuple[str, tuple[str, ...]]
 _ANSWERED = ("Yes: ", "No: ")
 _INDEFINITE = frozenset(("one", "一"))
 """Figures that mostly are none."""
-_REMEMBERED = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def telling(context: bytes) -> Telling | None:
     )
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@remembered(lambda _, text: len(text))
 def saying(place: int, text: str) -> Saying:
     """Read one clause."""
     words = words_of(text)

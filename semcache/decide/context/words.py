@@ -13,6 +13,7 @@ from functools import lru_cache
 from semcache.decide.context import thesaurus
 from semcache.decide.numerals import HAN_NUMERALS, cardinals, ordinals
 from semcache.decide.order import stem
+from semcache.decide.remembering import LONGEST_WORD, remembered
 from semcache.decide.text import is_han, read
 from semcache.decide.wordlist import split
 
@@ -98,9 +99,13 @@ def _function() -> frozenset[str]:
     return frozenset(split(_FUNCTION))
 
 
-@lru_cache(maxsize=16_384)
 def base(word: str) -> str:
     """Give one form for all forms of an English word."""
+    return _base(word) if len(word) <= LONGEST_WORD else word
+
+
+@lru_cache(maxsize=16_384)
+def _base(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     hissing = word.endswith(("xes", "ches", "shes", "sses", "zes"))
@@ -126,7 +131,7 @@ def content(words: Sequence[str]) -> Iterator[str]:
     return (unit for unit, _, _ in _spans(words))
 
 
-@lru_cache(maxsize=4096)
+@remembered(lambda words: sum(map(len, words)))
 def spans(words: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
     """Give each unit of a token sequence with the place of its first word and the one behind its last."""
     return tuple(_spans(words))
@@ -163,17 +168,9 @@ def is_content(word: str, stemmed: str) -> bool:
     return word not in _ignored() and stemmed not in _ignored() and word not in _RAW
 
 
-_REMEMBERED = 600
-"""Characters up to which the words of a text are kept: a bound on memory, not on what is read."""
-
-
+@remembered(len)
 def words_of(text: str) -> tuple[str, ...]:
     """Give the folded words of a text; a sentence is looked at by many, and read once."""
-    return _words(text) if len(text) <= _REMEMBERED else read(text).words
-
-
-@lru_cache(maxsize=8192)
-def _words(text: str) -> tuple[str, ...]:
     return read(text).words
 
 
@@ -182,7 +179,7 @@ def is_function(word: str) -> bool:
     return word in _function() or word in _HAN_FUNCTION
 
 
-@lru_cache(maxsize=1024)
+@remembered(len)
 def spoken(text: str) -> frozenset[str]:
     """Give the bases of all words of a text but those that only hold it together: the strictest reading."""
     return frozenset(
@@ -192,7 +189,7 @@ def spoken(text: str) -> frozenset[str]:
     )
 
 
-@lru_cache(maxsize=4096)
+@remembered(len)
 def units(text: str) -> tuple[str, ...]:
     """Give the units of a text, in order."""
     return tuple(content(words_of(text)))

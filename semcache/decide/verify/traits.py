@@ -8,11 +8,10 @@ difference. Symmetric in the two texts. Knows neither weights nor probabilities.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from semcache.core import Effect, GateRules
 from semcache.decide.gate import compare, features
 from semcache.decide.reasons import Veto
+from semcache.decide.remembering import remembered
 from semcache.decide.text import is_han
 from semcache.decide.verify.lexicon import Lexicon, Relation
 from semcache.decide.verify.surplus import Said, says_more
@@ -31,9 +31,6 @@ Row = NDArray[np.float32]
 _SAME = 0.25
 """From here up a relation counts as: these words may stand for each other."""
 _MOST_LEFT = 24
-_REMEMBERED = 2_000
-"""Characters of the longest text that is remembered."""
-_Read = TypeVar("_Read")
 """Left-over words of a text that are compared with those of the other."""
 _NOTHING = Relation(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -88,22 +85,22 @@ class Lexica:
         return (self.chinese if is_han(word[0]) else self.english).vector(word)
 
 
-def _remembering(reading: Callable[[str], _Read]) -> Callable[[str], _Read]:
-    """Remember what short texts were read as: their number bounds the memory only with their length."""
-    known = lru_cache(maxsize=4096)(reading)
-    return lambda text: known(text) if len(text) <= _REMEMBERED else reading(text)
-
-
 class Traits:
     """Gives the row of a pair. Reads each text once and remembers it, but for long ones."""
 
     def __init__(self, lexica: Lexica) -> None:
         self._lexica = lexica
         chinese = lexica.chinese
-        self._words: Callable[[str], Words] = _remembering(
-            lambda text: words_of(text, chinese, chinese.longest)
-        )
-        self._said: Callable[[str], Said] = _remembering(lambda text: said_of(text, chinese, chinese.longest))
+
+        @remembered(len)
+        def words(text: str) -> Words:
+            return words_of(text, chinese, chinese.longest)
+
+        @remembered(len)
+        def said(text: str) -> Said:
+            return said_of(text, chinese, chinese.longest)
+
+        self._words, self._said = words, said
         self._all = GateRules.all(Effect.RAISE)
 
     def words(self, text: str) -> Words:
