@@ -118,6 +118,7 @@ class Ticket:
         self._settled = False
         self._left = False
         self._paid = False
+        self.badge = object()
         self._evicted = False
         self.place: int | None = 0
         self.leader = False
@@ -203,7 +204,7 @@ class Ticket:
 
         So nobody gets an answer for nothing by asking twice and hanging up once.
         """
-        return self._paid if self._left else self._flight.payer is self
+        return self._paid if self._left else self._flight.payer is self.badge
 
     @property
     def used(self) -> Usage | None:

@@ -91,6 +91,8 @@ class Reader(Protocol):
 
     place: int | None
     """Next chunk wanted; None when it reads no bytes (any more)."""
+    badge: object
+    """What it is known by, also when it has left."""
 
     def evict(self) -> None:
         """Tell it that it was too slow."""
@@ -108,7 +110,7 @@ class SharedReply:
         self.outcome: Completion | Incomplete | None = None
         self.backlog = Backlog()
         self.readers: set[Reader] = set()
-        self.payer: Reader | None = None
+        self.payer: object = None
         """Whose the call is to pay for: who made it, and when that one leaves before its end, one of the others."""
         self.task: asyncio.Task[None] | None = None
         self._order = order
@@ -139,14 +141,14 @@ class SharedReply:
     def add(self, reader: Reader) -> None:
         """Let a reader on; it may read from the body's beginning."""
         self.readers.add(reader)
-        self.payer = self.payer or reader
+        self.payer = self.payer or reader.badge
         self._stop_timer()
 
     def remove(self, reader: Reader) -> None:
         """Let a reader off; without readers the call is given up, unless its answer is wanted anyway."""
         self.readers.discard(reader)
-        if self.payer is reader and not self.ended:
-            self.payer = next(iter(self.readers), None)
+        if self.payer is reader.badge and not self.ended:
+            self.payer = next((other.badge for other in self.readers), None)
         self._wake()
         if self.readers or self.ended or self.task is None or self.task.done():
             self._freed()
@@ -368,7 +370,8 @@ class SharedReply:
             # All of it has come; what went wrong behind its end mark is nobody's loss.
             self.ended = True
         if not self.ended:
-            self.failure = error
+            # Its frames hold this reply, which holds it.
+            self.failure = error.with_traceback(None)
             self.outcome = Incomplete("cut", None if self.outcome is None else self.outcome.usage)
         self.close()
         self._wake()
@@ -381,6 +384,7 @@ class SharedReply:
     def _finished(self, task: asyncio.Task[None]) -> None:
         """Clean up, also after a task that was cancelled before it began."""
         self._stop_timer()
+        self.task = None  # a cancelled one holds the frames that it was in, which hold this
         if task.cancelled():
             self._fail(UpstreamError("the proxy gave the call up", status=503, code="cancelled"))
         self.close()

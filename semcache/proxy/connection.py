@@ -178,6 +178,8 @@ class ClientProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         self._write_timer.cancel()
         super().connection_lost(exc)
+        # The parser holds this protocol's methods; so nothing of a connection waits for the garbage collector.
+        self._plain_parser.close()
 
     def _await_head(self) -> None:
         if self._head_timer is None:

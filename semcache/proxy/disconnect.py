@@ -29,6 +29,8 @@ class until_disconnect:  # noqa: N801 - reads as a statement, like asyncio.timeo
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._watch is not None:
             self._watch.cancel()
+            # A cancelled task holds the frames that it was in, which hold this: without this line only the collector frees them.
+            self._watch = None
         if self._gone and kind is asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None:

@@ -276,7 +276,7 @@ class Exchange:
 
     async def fail(self, error: SemcacheError) -> None:
         """Tell the client of an error: as a reply, or as the last event of a stream that has begun."""
-        self._error = error
+        self._error = error.with_traceback(None)  # whose frames hold this
         if self._wording is not None:
             body = self._wording.broken(words_of(error))
             await self._send({"type": "http.response.body", "body": body, "more_body": False})

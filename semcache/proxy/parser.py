@@ -41,6 +41,10 @@ class PlainParser:
             else:
                 return
 
+    def close(self) -> None:
+        """Let go of the protocol; nothing may be fed or asked any more."""
+        self._parser = self._protocol = None
+
     def should_upgrade(self) -> bool:
         """Never."""
         return False
