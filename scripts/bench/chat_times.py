@@ -37,7 +37,7 @@ from semcache.core import (
 )
 from semcache.decide.context import Judge
 from semcache.decide.decision import Candidate
-from semcache.decide.remembering import Remembered
+from semcache.decide.rereading import Remembered
 from semcache.embed.open import open_encoder
 from semcache.embed.router import RoutedEncoder
 from semcache.errors import EncoderError

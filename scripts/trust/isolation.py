@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -36,6 +37,8 @@ _FLIP_FLOOR = 0.99
 def main() -> int:
     """Run, print, and say by the exit code whether it held."""
     arguments = _arguments()
+    # What it started ends with it, however it is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     console = Console()
     with tempfile.TemporaryDirectory(prefix="isolation-") as folder:
         if arguments.flips:

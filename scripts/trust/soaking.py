@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ from tests.trust.soak.traffic import Heard
 
 def main() -> int:
     options = _options(sys.argv[1:])
+    # What it started ends with it, however it is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     console = Console(width=120)
     seconds = 60 * options.minutes
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())

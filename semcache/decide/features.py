@@ -33,7 +33,7 @@ from semcache.decide import (
 from semcache.decide.hidden import pictured
 from semcache.decide.marks import Found, Lexicon, build
 from semcache.decide.number_digits import negatives
-from semcache.decide.remembering import remembered
+from semcache.decide.rereading import remembered
 from semcache.decide.text import Text, read, without
 
 _FAMILIES = (

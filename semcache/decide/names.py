@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from semcache.decide.remembering import LONGEST_WORD
+from semcache.decide.rereading import LONGEST_WORD
 from semcache.decide.spelling import is_slip
 from semcache.decide.text import HAN, Text, Token, is_han
 from semcache.decide.wordlist import split

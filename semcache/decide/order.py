@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.decide.numerals import cardinals
-from semcache.decide.remembering import LONGEST_WORD
+from semcache.decide.rereading import LONGEST_WORD
 from semcache.decide.text import Token, is_han
 from semcache.decide.wordlist import split
 

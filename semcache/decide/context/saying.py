@@ -15,7 +15,7 @@ from semcache.decide.context.matter import value
 from semcache.decide.context.record import Record, load
 from semcache.decide.context.sayings import pieces
 from semcache.decide.context.words import base, spans, words_of
-from semcache.decide.remembering import remembered
+from semcache.decide.rereading import remembered
 from semcache.decide.text import is_han
 
 Token = tuple[str, tuple[str, ...]]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from semcache.decide.context import thesaurus
 from semcache.decide.numerals import HAN_NUMERALS, cardinals, ordinals
 from semcache.decide.order import stem
-from semcache.decide.remembering import LONGEST_WORD, remembered
+from semcache.decide.rereading import LONGEST_WORD, remembered
 from semcache.decide.text import is_han, read
 from semcache.decide.wordlist import split
 

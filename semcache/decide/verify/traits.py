@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from semcache.core import Effect, GateRules
 from semcache.decide.gate import compare, features
 from semcache.decide.reasons import Veto
-from semcache.decide.remembering import remembered
+from semcache.decide.rereading import remembered
 from semcache.decide.text import is_han
 from semcache.decide.verify.lexicon import Lexicon, Relation
 from semcache.decide.verify.surplus import Said, says_more

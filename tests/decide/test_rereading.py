@@ -7,7 +7,7 @@ from semcache.decide.context.words import base, spans, spoken, units, words_of
 from semcache.decide.features import features
 from semcache.decide.names import stem as stem_of_name
 from semcache.decide.order import stem
-from semcache.decide.remembering import FEW, LONGEST, LONGEST_WORD, MANY, SHORT, Remembered, remembered
+from semcache.decide.rereading import FEW, LONGEST, LONGEST_WORD, MANY, SHORT, Remembered, remembered
 
 
 def counting() -> tuple[Remembered[[str], list[str]], list[int]]:
