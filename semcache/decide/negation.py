@@ -63,6 +63,14 @@ _SCOPE, _HAN_SCOPE = 3, 2
 _STOPPING = frozenset(
     split("stop stops prevent prevents keep keeps block blocks stopping preventing keeping discourage")
 )
+_LED = frozenset(("no", "not", "without", "never"))
+"""Negations whose place tells what they deny."""
+_JOINING = frozenset(("and", "or", "but", "so", "then", "if", "that", "because"))
+# How the letters go on that affirm nothing, or speak of something else; better too many than too few.
+_OTHERWISE = (
+    "no", "out", "never", "any", "un", "in", "im", "free", "zero", "lack", "little", "few",
+    "with", "of", "from", "by", "and", "or", "but", "who", "that", "which",
+)  # fmt: skip
 _SWEEPING = frozenset(("nothing", "never", "nobody", "nowhere"))
 # Between a negation and what it denies.
 _LIGHT = frozenset(
@@ -89,19 +97,22 @@ _YES_CHARACTERS = frozenset("能会可行要吃是有")
 class Negation:
     """The negations that may count: `scopes` are the stems each denies, `told` whether it is a failure in an aside.
 
-    `trouble` is True when the text reports a failure or an inability.
+    `trouble` is True when the text reports a failure or an inability; `leads` are the letters that lead to each negation
+    (see `_leads`).
     """
 
     scopes: tuple[tuple[str, ...], ...]
     told: tuple[bool, ...]
     trouble: bool
     sorts: tuple[str, ...] = ()
+    leads: tuple[tuple[str, ...], ...] = ()
 
-    def counted(self, other_words: frozenset[str]) -> tuple[int, int]:
+    def counted(self, other_words: frozenset[str], other_letters: str) -> tuple[int, int]:
         """Count the negations of something that the other text speaks of: all, and those not in an aside."""
         counts = [
-            _concerns(scope, other_words) and _SYNONYMS.get(sort, _NOTHING).isdisjoint(other_words)
-            for scope, sort in zip(self.scopes, self.sorts, strict=True)
+            (_concerns(scope, other_words) or any(_affirms(lead, other_letters) for lead in leads))
+            and _SYNONYMS.get(sort, _NOTHING).isdisjoint(other_words)
+            for scope, sort, leads in zip(self.scopes, self.sorts, self.leads, strict=True)
         ]
         return sum(counts), sum(
             1 for counts_, told in zip(counts, self.told, strict=True) if counts_ and not told
@@ -123,6 +134,7 @@ def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) 
     scopes: list[tuple[str, ...]] = []
     told: list[bool] = []
     sorts: list[str] = []
+    leads: list[tuple[str, ...]] = []
     trouble = False
     for item in found:
         failure = item.mark.name in (_TROUBLE, _BOTH) or _fails(words, item)
@@ -131,13 +143,15 @@ def of(found: Sequence[Found], tokens: Sequence[Token], asides: frozenset[int]) 
             scope = _scope(tokens, item.end)
             scopes.append(scope)
             sorts.append(_SORTS.get(words[item.start], ""))
+            leads.append(() if failure else _leads(words, tokens, item.start))
             idle = not scope or words[item.start] in _SWEEPING
             told.append((failure or idle) and item.start in asides)
     for at in stopped:
         scopes.append((stem(words[at]),))
         told.append(False)
         sorts.append("avoid")
-    return Negation(tuple(scopes), tuple(told), trouble, tuple(sorts))
+        leads.append(())
+    return Negation(tuple(scopes), tuple(told), trouble, tuple(sorts), tuple(leads))
 
 
 def _stopped(words: Sequence[str]) -> list[int]:
@@ -157,6 +171,42 @@ def _concerns(scope: Sequence[str], other_words: frozenset[str]) -> bool:
     if is_han(first):
         return any(word in other_words for word in scope)
     return not scope or first in other_words or (len(rest) > 1 and all(word in other_words for word in rest))
+
+
+def _leads(words: Sequence[str], tokens: Sequence[Token], at: int) -> tuple[str, ...]:
+    """Give the letters of the two words before `no`, `not`, `without`; with a full stop before one that begins its sentence.
+
+    Where the other text has them, too, and goes on without denying, it affirms what this one denies, whatever it calls
+    that: `if there is no response`, `if there is a reply`.
+    """
+    if words[at] not in _LED or tokens[at].first or tokens[at].gap.strip() or at == 0:
+        return ()
+    if words[at - 1] in _JOINING:
+        return ()
+    alone = at == 1 or tokens[at - 1].first
+    before = words[at - 1] if alone else words[at - 2] + words[at - 1]
+    found = [f".{before}" if alone else before]
+    if words[at] == "without":
+        found = [f"{lead}with" for lead in found]
+    elif words[at - 1] in ("do", "does", "did") and not alone and at + 1 < len(words):
+        found.append(words[at - 2] + words[at + 1])
+    return tuple(found)
+
+
+def _affirms(lead: str, letters: str) -> bool:
+    """True when a text has these letters (behind a full stop: at its beginning) and goes on without denying."""
+    if lead[0] == ".":
+        return letters.startswith(lead[1:]) and _goes_on(letters[len(lead) - 1 :])
+    at = letters.find(lead)
+    while at >= 0:
+        if _goes_on(letters[at + len(lead) :]):
+            return True
+        at = letters.find(lead, at + 1)
+    return False
+
+
+def _goes_on(letters: str) -> bool:
+    return bool(letters) and not letters.startswith(_OTHERWISE)
 
 
 def _scope(tokens: Sequence[Token], end: int) -> tuple[str, ...]:

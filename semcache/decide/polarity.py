@@ -69,7 +69,11 @@ def _negated(one: Polarity, other: Polarity) -> bool:
     """True when one text denies what the other does not."""
     if not one.negation.scopes and not other.negation.scopes:
         return False
-    counts = zip(one.negation.counted(other.stems), other.negation.counted(one.stems), strict=True)
+    counts = zip(
+        one.negation.counted(other.stems, other.compact),
+        other.negation.counted(one.stems, one.compact),
+        strict=True,
+    )
     odd = all((left - right) % 2 == 1 for left, right in counts)
     # `I can't log in` and `trouble logging in` say one thing, with and without a negation.
     if not odd or (one.negation.trouble and other.negation.trouble):
