@@ -15,8 +15,8 @@ from semcache.dialects.dialect import Dialect
 from semcache.dialects.request import request_of
 from semcache.proxy.body import parse_object
 
-_OVERHEAD = 4
-"""A parsed body takes about this many times its bytes."""
+_COPIES, _OVERHEAD = 2, 1200
+"""A parsed body takes about so many times its bytes (it is kept beside), and so many bytes for the objects around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,15 @@ class RecentRequests:
 
     def put(self, path: str, query: bytes, body: bytes, parsed: Parsed) -> None:
         """Keep a body for a while."""
-        size, place = len(body) * _OVERHEAD, (path, query, body)
+        size, place = _size(body), (path, query, body)
         if size > self._max_bytes // 16 or place in self._kept:
             return
         self._kept[place] = parsed
         self._bytes += size
         while self._bytes > self._max_bytes:
             (_, _, gone), _ = self._kept.popitem(last=False)
-            self._bytes -= len(gone) * _OVERHEAD
+            self._bytes -= _size(gone)
+
+
+def _size(body: bytes) -> int:
+    return _COPIES * len(body) + _OVERHEAD

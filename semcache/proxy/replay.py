@@ -14,6 +14,8 @@ from semcache.core import Completion, Entry
 from semcache.dialects.dialect import Dialect, Layout, Wanted
 
 _Key = tuple[str, Dialect, Wanted]
+_OVERHEAD = 600
+"""Bytes reckoned for the objects around an answer's bytes."""
 
 
 def name_of(entry: Entry) -> str:
@@ -30,7 +32,7 @@ class Replay:
     Args:
         new_completion_id: gives a fresh id in hex digits.
         now: Unix seconds.
-        max_bytes: rendered bytes kept.
+        max_bytes: memory they may take, about.
     """
 
     def __init__(
@@ -62,10 +64,14 @@ class Replay:
         return parts.whole(self._new_id().encode(), b"%d" % int(self._now()))
 
     def _keep(self, key: _Key, parts: Layout) -> None:
-        if not key[0] or parts.size > self._max_bytes // 8:
+        if not key[0] or _size(parts) > self._max_bytes // 8:
             return
         self._kept[key] = parts
-        self._bytes += parts.size
+        self._bytes += _size(parts)
         while self._bytes > self._max_bytes:
             _, gone = self._kept.popitem(last=False)
-            self._bytes -= gone.size
+            self._bytes -= _size(gone)
+
+
+def _size(parts: Layout) -> int:
+    return parts.size + _OVERHEAD

@@ -20,7 +20,7 @@ class Bound:
 BOUNDS = {
     "proxy MiB": Bound(0.02, 6.0),
     "valkey MiB": Bound(0.02, 3.0),
-    "held MiB": Bound(0.02, 1.0),
+    "held MiB": Bound(0.02, 3.0),
     "files": Bound(0.05, 12.0),
     "threads": Bound(0.0, 1.0),
     "tasks": Bound(0.10, 10.0),
