@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from semcache.decide.marks import Found, Mark
 from semcache.decide.order import stem
@@ -109,8 +110,10 @@ class Negation:
 
     def counted(self, other_words: frozenset[str], other_letters: str) -> tuple[int, int]:
         """Count the negations of something that the other text speaks of: all, and those not in an aside."""
+        # Each once: a text may say the same a thousand times.
+        affirmed = {lead for lead in set(chain(*self.leads)) if _affirms(lead, other_letters)}
         counts = [
-            (_concerns(scope, other_words) or any(_affirms(lead, other_letters) for lead in leads))
+            (_concerns(scope, other_words) or not affirmed.isdisjoint(leads))
             and _SYNONYMS.get(sort, _NOTHING).isdisjoint(other_words)
             for scope, sort, leads in zip(self.scopes, self.sorts, self.leads, strict=True)
         ]
@@ -196,17 +199,17 @@ def _leads(words: Sequence[str], tokens: Sequence[Token], at: int) -> tuple[str,
 def _affirms(lead: str, letters: str) -> bool:
     """True when a text has these letters (behind a full stop: at its beginning) and goes on without denying."""
     if lead[0] == ".":
-        return letters.startswith(lead[1:]) and _goes_on(letters[len(lead) - 1 :])
+        return letters.startswith(lead[1:]) and _goes_on(letters, len(lead) - 1)
     at = letters.find(lead)
     while at >= 0:
-        if _goes_on(letters[at + len(lead) :]):
+        if _goes_on(letters, at + len(lead)):
             return True
         at = letters.find(lead, at + 1)
     return False
 
 
-def _goes_on(letters: str) -> bool:
-    return bool(letters) and not letters.startswith(_OTHERWISE)
+def _goes_on(letters: str, at: int) -> bool:
+    return at < len(letters) and not letters.startswith(_OTHERWISE, at)
 
 
 def _scope(tokens: Sequence[Token], end: int) -> tuple[str, ...]:

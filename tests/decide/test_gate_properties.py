@@ -136,6 +136,23 @@ def test_a_megabyte_of_anything_is_read_in_bounded_time(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a b no c ", "a b no "),
+        ("a b no c ", "a b not"),
+        ("no a no b ", "noano"),
+        ("x without y ", "x with out "),
+    ],
+)
+def test_denials_said_a_thousand_times_are_compared_in_bounded_time(one: str, other: str) -> None:
+    denying, going_on = extract(one * 10_000), extract(other * 10_000)
+    started = time.perf_counter()
+    compare(denying, going_on, ALL)
+    compare(going_on, denying, ALL)
+    assert time.perf_counter() - started < 2.0
+
+
 @pytest.mark.parametrize("piece", ["a ", "7", "九", "'x", "not ", "到ab", "`a", "A-"])
 def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     def cost(size: int) -> float:
