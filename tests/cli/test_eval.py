@@ -196,6 +196,7 @@ def test_pairs_with_the_real_encoders(here: Path) -> None:
     assert all("pairs.jsonl" in line for line in told)
 
 
+@pytest.mark.slow
 def test_streams_and_chats_with_the_real_encoders(here: Path) -> None:
     write(here / "questions.jsonl", QUESTIONS)
     write(here / "chats.jsonl", CHATS)

@@ -180,6 +180,40 @@ def test_check_digits() -> None:
     assert not is_card("4539148803436468")
     assert not is_card("4444444444444448")
     assert not is_card("9539148803436467")
+
+
+def luhn(body: str) -> str:
+    """Give the number with its check digit."""
+    doubled = [int(digit) * (2 - place % 2) for place, digit in enumerate(reversed(body))]
+    return body + str(-sum(value - 9 if value > 9 else value for value in doubled) % 10)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_one"),
+    [
+        ("453914880343", True),
+        ("453914880343646", True),
+        ("453914880343646712", True),
+        ("37828224631000", True),
+        ("3056930902590", True),
+        ("3852000002323", True),
+        ("353011133330000", True),
+        ("555512345678901", True),
+        ("222300312200322", True),
+        ("220013883948573", True),
+        ("601111111111111", True),
+        ("621094123456789012", True),
+        ("676770123456789", True),
+        ("4114756123987", False),  # as long as a clock's nanoseconds
+        ("5014756123987", False),
+        ("41147561239871", False),
+        ("511475612398", False),
+        ("170000000000000", False),
+        ("6114756123987", False),
+    ],
+)
+def test_cards_have_the_lengths_of_their_schemes(body: str, is_one: bool) -> None:
+    assert is_card(luhn(body)) is is_one
     assert is_iban("DE75512108001245126199")
     assert not is_iban("DE75512108001245126198")
     assert not is_iban("DE75")

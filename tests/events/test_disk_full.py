@@ -106,7 +106,7 @@ def test_a_full_disk_stops_nothing_and_all_is_written_again_when_there_is_room(
 
 def refuses(squeezed: Proxy) -> bool:
     """Write until the store's own file does not take it any more."""
-    asked = f"What is {'long ' * 3000} {time.monotonic_ns()}?"
+    asked = f"What is {'long ' * 3000} {time.monotonic():.4f}?"
     squeezed.chat(asked)
     return "store:disk" in squeezed.request("GET", "/metrics").body.decode()
 

@@ -29,6 +29,7 @@ from tests.store.servers import WallClock, entry
 
 BOUND = 1.0
 """Seconds after which no node serves what was rejected on another, whatever its line to the store is like."""
+_ANSWERS = itertools.count(1)
 LOOKING = {"cache-control": "no-store"}
 
 
@@ -77,7 +78,7 @@ def serves(proxy: Proxy, question: str, *, stores: bool = False) -> bool:
 
 def answering(seen: Seen) -> object:
     """Never give the same answer twice."""
-    return chat_json(f"answer {time.monotonic_ns()}")
+    return chat_json(f"answer {next(_ANSWERS)}")
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +142,10 @@ def test_nodes_converge_within_a_second(at: Pair, record_property: Callable[[str
         looking = {**LOOKING, "semcache-namespace": f"n{turn}"}
         near = question.replace("How do I", "How can I")
         stored.append(
-            until(lambda near=near, looking=looking: at.two.outcome(near, looking) == "semantic", BOUND)
+            until(lambda near=near, looking=looking: at.two.outcome(near, looking) == "semantic", 10 * BOUND)
         )
+    # What is not there yet is a miss, on a busy machine too: only what is withdrawn must never be late.
+    assert quantile(stored, 0.5) <= BOUND
     for question, rejected in at.known(6):
         at.admin.settle(rejected, verdict="reject")
         withdrawn.append(until(lambda question=question: not serves(at.two, question), BOUND))

@@ -38,6 +38,7 @@ def hits(it: Proxy) -> list[str]:
     return [it.outcome(asked, {"cache-control": "no-store"}) for asked in QUESTIONS.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.event(26)
 @pytest.mark.event(27)
 @pytest.mark.event(28)
