@@ -325,7 +325,7 @@ def agrees_with_transformers(
 
 @pytest.mark.timeout(600)
 def test_prompts_have_one_answer_each(smol: LoadedModel, open_desk: Open, reference: Any) -> None:
-    requests = prompts(smol, 14, seed=1, words=3)
+    requests = prompts(smol, 24, seed=1, words=3)
     truth = all_ways(smol, open_desk, requests, seed=1)
     for request, said in zip(requests[1:5], truth[1:5], strict=True):
         assert agrees_with_transformers(reference, smol, request, said)
