@@ -6,7 +6,6 @@ Knows neither encoder nor index nor upstreams, so that a process without them st
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -18,9 +17,6 @@ from semcache.policy.watch import LivePolicies
 from semcache.store.redis_store import Quota
 
 _log = structlog.get_logger()
-
-TRIM_EVERY = 300.0
-"""Seconds."""
 
 
 class SystemClock:
@@ -64,24 +60,6 @@ class Tasks:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a background task failed", error=type(error).__name__, exc_info=error)
-
-
-def trim() -> bool:
-    """Give memory that is free but held back to the system; False where the C library cannot.
-
-    glibc keeps what is freed below something that is not, and each thread's apart: so a process that holds the same grows for hours,
-    by what its caches have turned over. Allocations of other threads may wait for it, some 20 ms with 200 MiB.
-    """
-    give = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return give is not None and bool(give(0) in (0, 1))
-
-
-async def trimming(every: float = TRIM_EVERY) -> None:
-    """Do so now and then, on a thread, as long as the task lives."""
-    can = True
-    while can:
-        can = await asyncio.to_thread(trim)
-        await asyncio.sleep(every if can else 0)
 
 
 def quotas(policies: LivePolicies) -> Callable[[TenantId], Quota]:

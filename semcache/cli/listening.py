@@ -15,7 +15,6 @@ import uvicorn
 
 from semcache.app import App, Wiring
 from semcache.errors import SemcacheError
-from semcache.process import trimming
 from semcache.proxy.connection import client_protocol
 from semcache.settings import Settings
 
@@ -33,7 +32,6 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self.on_ready = on_ready
-        self._trimming: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -45,14 +43,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             _calm_collector()
-            self._trimming = asyncio.create_task(trimming())
             self.on_ready()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Drain and end."""
-        if self._trimming is not None:
-            self._trimming.cancel()
-        await super().shutdown(sockets)
 
     def stop(self) -> None:
         """Stop accepting and drain; the second call cuts what is open."""
