@@ -291,7 +291,13 @@ KINDS: tuple[Kind, ...] = (
         _phones,
         "0123456789",
     ),
-    Kind(Sign.CARD, "a payment card (beginning, length, check digit)", "test cards of documentation", _cards, "0123456789"),
+    Kind(
+        Sign.CARD,
+        "a payment card (beginning, length, check digit)",
+        "test cards of documentation",
+        _cards,
+        "0123456789",
+    ),
     Kind(
         Sign.ACCOUNT,
         "a bank account (IBAN, or a number named as one)",
