@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -73,3 +74,12 @@ def no_config_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Run a test without the garbage collector: what is gone then is gone by itself."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

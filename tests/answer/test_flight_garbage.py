@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,12 +24,7 @@ ENDINGS: dict[str, Script] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def uncollected() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("uncollected")
 
 
 @pytest.mark.parametrize("readers", [1, 3])

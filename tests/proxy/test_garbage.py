@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
+import contextlib
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,7 @@ from semcache.proxy.body import ClientGone
 from semcache.proxy.connection import ClientProtocol, client_protocol
 from semcache.proxy.disconnect import until_disconnect
 
-
-@pytest.fixture(autouse=True)
-def uncollected() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("uncollected")
 
 
 async def silence() -> dict[str, Any]:
@@ -30,36 +23,30 @@ async def silence() -> dict[str, Any]:
     return {}
 
 
-@pytest.mark.parametrize("fails", [False, True])
-async def test_the_watch_over_a_client(fails: bool) -> None:
+async def hangs_up() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+async def works() -> None:
+    await asyncio.sleep(0)
+
+
+async def fails() -> None:
+    await asyncio.sleep(0)
+    raise ValueError
+
+
+async def waits() -> None:
+    await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize(("receive", "work"), [(silence, works), (silence, fails), (hangs_up, waits)])
+async def test_the_watch_over_a_client(receive: Any, work: Any) -> None:
     async def block() -> weakref.ref[Any]:
-        watch = until_disconnect(silence)
-        try:
+        watch = until_disconnect(receive)
+        with contextlib.suppress(ValueError, ClientGone):
             async with watch:
-                await asyncio.sleep(0)
-                if fails:
-                    raise ValueError
-        except ValueError:
-            pass
-        return weakref.ref(watch)
-
-    seen = await asyncio.create_task(block())
-    for _ in range(3):
-        await asyncio.sleep(0)
-    assert seen() is None
-
-
-async def test_the_watch_over_a_client_that_hangs_up() -> None:
-    async def hangs_up() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
-
-    async def block() -> weakref.ref[Any]:
-        watch = until_disconnect(hangs_up)
-        try:
-            async with watch:
-                await asyncio.sleep(60)
-        except ClientGone:
-            pass
+                await work()
         return weakref.ref(watch)
 
     seen = await asyncio.create_task(block())
